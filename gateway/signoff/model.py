@@ -1,0 +1,536 @@
+"""The words of Signoff as frozen data: what is asked, how it ended, where it is shown.
+
+Times are aware UTC. Ids are strings. A row is replaced, never changed in place
+(`msgspec.structs.replace`), so that a change can be run again.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+RowT = TypeVar("RowT", bound=Struct)
+SessionKind = Literal["chat", "cli", "api", "cron", "webhook", "single_query", "worker", "child"]
+Outcome = Literal["approved", "denied", "timeout", "cancelled", "notify_failed", "blocked", "staged"]
+Severity = Literal["low", "medium", "high", "critical"]
+ExecutionState = Literal["none", "claimed", "succeeded", "failed", "not_run", "unknown", "lapsed"]
+CopyState = Literal["queued", "sending", "sent", "final", "failed", "ambiguous"]
+CopyKind = Literal["card", "panel", "prompt", "note"]
+Scope = Literal["agent", "approver", "ops", "admin"]
+Cause = Literal[
+    "turn_ended",
+    "session_ended",
+    "stop_requested",
+    "parent_ended",
+    "turn_interrupted",
+    "requester_gone",
+    "withdrawn",
+    "destination_removed",
+    "notifier_gone",
+    "undone",
+    "client_cannot_answer",
+    "prompt_failed",
+    "no_prompt",
+    "prompt_interrupted",
+    "superseded",
+]
+CAUSES: frozenset[str] = frozenset(Cause.__args__)  # type: ignore[attr-defined]  # Literal's members, once
+OUTCOMES: frozenset[str] = frozenset(Outcome.__args__)  # type: ignore[attr-defined]  # the same
+AGENT_CAUSES: frozenset[str] = frozenset({"turn_ended", "withdrawn", "turn_interrupted", "parent_ended"})
+"""The causes an agent may send; all others are implied by what happened, never told by the asker."""
+
+
+# --- what an agent wants to do -------------------------------------------------------------------
+
+
+class Operand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A file that the action will read or run, as it was when the question was asked."""
+
+    path: str
+    sha256: str
+    bytes: int
+
+
+class _Action(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="kind"):
+    """What all actions share: unknown fields are refused, since the digest must cover what was shown."""
+
+
+class Command(_Action, frozen=True, kw_only=True, tag="command"):
+    """A shell command, exactly as it will run."""
+
+    command: str
+    cwd: str | None = None
+    shell: str | None = None
+    env: dict[str, str] | None = None
+    operands: tuple[Operand, ...] = ()
+
+
+class Code(_Action, frozen=True, kw_only=True, tag="code"):
+    """A script in a programming language."""
+
+    language: str
+    code: str
+    cwd: str | None = None
+
+
+class Tool(_Action, frozen=True, kw_only=True, tag="tool"):
+    """A call of a named tool with JSON arguments."""
+
+    name: str
+    arguments: dict[str, Any] = {}
+
+
+class FileWrite(_Action, frozen=True, kw_only=True, tag="file_write"):
+    """A change of one file; `diff` is a unified diff where there is one."""
+
+    path: str
+    diff: str | None = None
+
+
+class Elicitation(_Action, frozen=True, kw_only=True, tag="elicitation"):
+    """A question that a tool server puts to the person."""
+
+    server: str
+    message: str
+    schema: dict[str, Any] | None = None
+
+
+class Rule(_Action, frozen=True, kw_only=True, tag="rule"):
+    """A plugin's own rule wants a person for this tool call."""
+
+    tool: str
+    rule_key: str
+    reason: str
+
+
+Action = Command | Code | Tool | FileWrite | Elicitation | Rule
+
+
+# --- places and people ---------------------------------------------------------------------------
+
+
+class Destination(Struct, frozen=True, order=True):
+    """A platform, a chat and perhaps a thread; a thread is a place of its own. Written `platform:chat[/thread]`."""
+
+    platform: str
+    chat_id: str
+    thread_id: str | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.platform}:{self.chat_id}"
+        return f"{text}/{self.thread_id}" if self.thread_id else text
+
+
+class Person(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Somebody on a platform. `user_id` identifies; `name` is only what the platform shows today."""
+
+    platform: str
+    user_id: str
+    name: str | None = None
+    principal: str | None = None
+    groups: tuple[str, ...] = ()
+
+
+class Actor(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who decided or ended something: a person, a policy rule, a grant or the system itself."""
+
+    type: Literal["person", "policy", "grant", "system", "agent"]
+    principal: str | None = None
+    platform: str | None = None
+    user_id: str | None = None
+    name: str | None = None
+    rule: str | None = None
+    setting: str | None = None
+    grant_id: str | None = None
+    via: Literal["button", "command", "approve_all", "api", "console", "cli"] | None = None
+    key_id: str | None = None
+
+
+# --- rows ----------------------------------------------------------------------------------------
+
+
+class Vote(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One person's answer on the way to a decision. With the default threshold of 1 the first vote decides."""
+
+    choice: str
+    by: Actor
+    at: datetime
+    reason: str | None = None
+
+
+class Execution(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of an approved action: a second fact beside the decision."""
+
+    state: ExecutionState = "none"
+    cause: str | None = None
+    ended_by: Actor | None = None
+    claim_id: str | None = None
+    claimed_at: datetime | None = None
+    ended_at: datetime | None = None
+    exit_code: int | None = None
+
+
+class ApprovalRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One question about one action: the row that every race is decided on."""
+
+    request_id: str
+    profile: str
+    short_id: str
+    session_id: str
+    generation: int = 0
+    """The session's generation at submit; stop and clear make older ones void."""
+    turn_id: str | None = None
+    tool_call_id: str | None = None
+    agent: str | None = None
+    kind: SessionKind = "api"
+    requested_by: str | None = None
+    """For whom the agent asks: the principal or user its registration or the chat event vouches for."""
+    claimed_for: str | None = None
+    """For whom the agent says it asks, where nothing vouches for it; shown as a claim."""
+    host: str | None = None
+    action: Action
+    digest: str
+    agent_reason: str | None = None
+    description: str = ""
+    severity: Severity = "medium"
+    rule_keys: tuple[str, ...] = ()
+    why: tuple[str, ...] = ()
+    label: str = ""
+    """What a grant of this request would cover, for a button: at most 20 characters."""
+    breadth: str = ""
+    choices: tuple[str, ...] = ("once", "session", "always", "deny")
+    destinations: tuple[Destination, ...] = ()
+    answerable: bool = False
+    """Somebody could answer without a sent copy when it was asked (an attached notifier)."""
+    timeout_s: float | None = None
+    created_at: datetime
+    expires_at: datetime | None = None
+    """The deadline; null until the window starts, and for ever without a deadline."""
+    window_by: datetime | None = None
+    """The window starts then at the latest, if no copy was sent before; null once it has started."""
+    notify_by: datetime | None = None
+    """15 s after the first attempt to send: by then a copy must have been accepted."""
+    extended: bool = False
+    """An opened panel stretches the window once."""
+    outcome: Outcome | None = None
+    choice: str | None = None
+    cause: str | None = None
+    decided_by: tuple[Actor, ...] = ()
+    ended_by: Actor | None = None
+    reason: str | None = None
+    votes: tuple[Vote, ...] = ()
+    decided_at: datetime | None = None
+    decided_copy: str | None = None
+    """The copy whose tap decided, so that this one need not say where."""
+    grant_id: str | None = None
+    leader_id: str | None = None
+    """Set on a follower: the request whose card it waits on."""
+    follow_no: int = 0
+    """A follower's place in its leader's queue, from 1; a card counts followers up to a number."""
+    last_follow_no: int = 0
+    """On a leader: the highest `follow_no` ever given out."""
+    waiters: int = 0
+    """On a leader: how many followers wait now."""
+    coalesce_key: str = ""
+    card_version: int = 0
+    """Goes up with each change a card must show."""
+    next_of: str | None = None
+    """The request whose one-time approval made this follower a leader (`Next of 3: …`)."""
+    repeat_of: str | None = None
+    superseded_by: str | None = None
+    warnings: tuple[str, ...] = ()
+    delivered_to: tuple[Destination, ...] = ()
+    delivery_error: str | None = None
+    execution: Execution = Execution()
+    claim_by: datetime | None = None
+    """An unclaimed approval lapses then; a claim without a turn and result becomes unknown then."""
+
+    def __bool__(self) -> bool:
+        raise TypeError("an approval has no truth value; use .may_run")
+
+    @property
+    def pending(self) -> bool:
+        """Nobody and nothing has ended the question yet."""
+        return self.outcome is None
+
+    @property
+    def may_run(self) -> bool:
+        """True only for a claimed approval: a decision alone is never permission to run."""
+        return self.outcome == "approved" and self.execution.state == "claimed"
+
+
+class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One conversation that may ask."""
+
+    profile: str
+    session_id: str
+    kind: SessionKind
+    agent: str | None = None
+    destination: Destination | None = None
+    user_id: str | None = None
+    """The session's own user on its platform; that person may stop it."""
+    parent: str | None = None
+    parent_turn: str | None = None
+    generation: int = 0
+    created_at: datetime
+    closed_at: datetime | None = None
+    cause: str | None = None
+    """Why it was closed, for what is submitted later."""
+    bypass_until: datetime | None = None
+
+
+class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One stretch of agent work; its end withdraws what it still asks."""
+
+    profile: str
+    turn_id: str
+    session_id: str
+    generation: int = 0
+    lease_s: float = 60.0
+    lease_until: datetime
+    opened_at: datetime
+    ended_at: datetime | None = None
+    cause: str | None = None
+    ended_by: Actor | None = None
+
+
+class Notifier(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An answer client or in-process callback that can put a session's requests before a person."""
+
+    profile: str
+    session_id: str
+    name: str
+    principal: str | None = None
+    attached_at: datetime
+    lost_at: datetime | None = None
+    """Its connection dropped then; it counts as attached for 30 s more."""
+
+
+class Face(Struct, frozen=True):
+    """One revision of a copy: what its buttons meant when it was shown."""
+
+    revision: int
+    upto: int = 0
+    """Followers with a `follow_no` up to this were counted on it."""
+    shown: int = 0
+    """How many followers it counted."""
+
+
+class Copy(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One posted (or to be posted) message: a card, a panel, a prompt or a note, and its sending state."""
+
+    copy_id: str
+    """12 random bytes, base64url: 16 characters."""
+    profile: str
+    kind: CopyKind = "card"
+    request_id: str | None = None
+    destination: Destination
+    message_id: str | None = None
+    file_id: str | None = None
+    """The message that carries the whole text of a clipped action."""
+    order: int = 0
+    """The message's place in the platform's own order of this chat."""
+    state: CopyState = "queued"
+    faces: tuple[Face, ...] = ()
+    valid_from: int = 0
+    """Buttons of older revisions belong to another leader: they are answered 'replaced'."""
+    shown_version: int = -1
+    """The `card_version` last shown; an edit is due while it is older than the request's."""
+    again: bool = False
+    """A second copy, posted because the answer to the first send was lost."""
+    reposted: bool = False
+    """Its doubtful send was repeated once already."""
+    whole_shown: bool = True
+    """Whether the whole action is in reach on it; without that it bears no approving button."""
+    owner_id: str | None = None
+    """Panels and prompts obey only this person (platform user id)."""
+    panel: str | None = None
+    """Which panel it is: more, because, confirm, why, type."""
+    choice: str | None = None
+    """The choice that a `confirm` panel would make."""
+    parent_copy: str | None = None
+    note: str | None = None
+    """A note's content: a `Card` as JSON."""
+    priority: int = 2
+    """0 answer, 1 final edit, 2 new card, 3 other edits."""
+    due_at: datetime | None = None
+    """When the dispatcher should look at it next; null: nothing to do."""
+    lease_until: datetime | None = None
+    attempts: int = 0
+    created_at: datetime
+    sent_at: datetime | None = None
+    first_attempt_at: datetime | None = None
+    error: str | None = None
+    limited: bool = False
+    """It waits for a rate budget: queued, not failed."""
+    remove: bool = False
+    """The message is to be deleted (a closed panel)."""
+
+
+class Grant(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What `session`, `always` or a time box leaves behind."""
+
+    profile: str
+    grant_id: str
+    scope: Literal["session", "always", "time_box"]
+    session_id: str | None = None
+    action_kind: str
+    digest: str
+    label: str = ""
+    shown: str = ""
+    """The masked action it was given for, one line."""
+    by: Actor
+    request_id: str
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    revoked_by: Actor | None = None
+
+
+class Key(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An API key: only its hash is kept."""
+
+    key_id: str
+    profile: str
+    scope: Scope
+    secret_sha256: str
+    agent: str | None = None
+    principal: str | None = None
+    created_at: datetime
+    revoked_at: datetime | None = None
+
+
+class Note(Struct, frozen=True, kw_only=True):
+    """A named value of the gateway itself (heartbeat, an adapter's offset, a hook secret)."""
+
+    name: str
+    value: str
+
+
+class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One line of the event log. `seq` rises by one per profile."""
+
+    profile: str
+    type: str
+    at: datetime
+    seq: int = 0
+    session_id: str | None = None
+    request_id: str | None = None
+    data: dict[str, Any] = {}
+
+
+class Change(Struct, frozen=True):
+    """One item of the change feed: the event, and the request as that commit left it."""
+
+    event: Event
+    request: ApprovalRequest | None = None
+
+
+# --- what is shown -------------------------------------------------------------------------------
+
+
+class Span(Struct, frozen=True, omit_defaults=True):
+    """A run of text in one style. `at` makes a clock that the reader's app may localise; `href` a link."""
+
+    text: str
+    style: Literal["plain", "bold", "code", "link", "relative_time", "clock", "mention"] = "plain"
+    href: str | None = None
+    at: datetime | None = None
+
+
+class Block(Struct, frozen=True, omit_defaults=True):
+    """A paragraph, a code block, a quotation or small print."""
+
+    kind: Literal["text", "code", "quote", "small"]
+    spans: tuple[Span, ...] = ()
+    language: str | None = None
+
+
+class Button(Struct, frozen=True, omit_defaults=True):
+    """A label and the signed token it carries. `read_as` is what a screen reader says where a platform can."""
+
+    label: str
+    token: str
+    style: Literal["success", "danger", "neutral"] = "neutral"
+    read_as: str | None = None
+
+
+class Attachment(Struct, frozen=True):
+    """A file that goes with a card: the whole text when the card shows it clipped."""
+
+    name: str
+    content: bytes
+
+
+class Card(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A platform-neutral message. Renderers escape every span; no text in it is ever markup."""
+
+    blocks: tuple[Block, ...]
+    rows: tuple[tuple[Button, ...], ...] = ()
+    attachment: Attachment | None = None
+    silent: bool = False
+    prompt: str | None = None
+    """Ask the reader for a typed reply, with this placeholder."""
+
+
+class Posted(Struct, frozen=True):
+    """Where a message ended up: its id and its place in the chat's own order."""
+
+    message_id: str
+    order: int
+    file_id: str | None = None
+
+
+# --- what comes in -------------------------------------------------------------------------------
+
+
+class Tap(Struct, frozen=True, kw_only=True):
+    """A press of one of our buttons, as the platform vouches for it. The token is not yet verified."""
+
+    destination: Destination
+    message_id: str | None
+    person: Person
+    token: str
+    tap_id: str
+    text: str | None = None
+    """What was typed into a modal, on platforms that have one."""
+
+
+class Answer(Struct, frozen=True):
+    """What the person who tapped is told, privately. `alert` asks for a box that must be closed."""
+
+    text: str
+    alert: bool = False
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """A typed message that may be a command."""
+
+    destination: Destination
+    message_id: str
+    order: int
+    person: Person
+    text: str
+    reply_to: str | None = None
+    direct: bool = False
+    addressed: bool = False
+    """The bot was mentioned or the message is a reply to it."""
+    unattributable: bool = False
+    """Forwarded, edited, anonymous, or from a bot or webhook: it decides nothing."""
+
+
+class Health(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An adapter's state and what it last heard, for `health/detailed`."""
+
+    state: Literal["starting", "ready", "degraded", "stopped"]
+    last_heard_at: datetime | None = None
+    detail: str = ""
+    history: tuple[str, ...] = ()
+
+
+def replace(row: RowT, **changes: Any) -> RowT:
+    """`row` with `changes`; a thin name over msgspec's own."""
+    return msgspec.structs.replace(row, **changes)

@@ -1,0 +1,223 @@
+"""What the core needs from the outside: a store, a chat adapter, a clock. Protocols, not base classes.
+
+**Store.** Every change goes through `Store.transact(change)`. `change` is a pure function of the transaction it is
+handed: it reads rows through it, stages rows and events on it, and returns a value. All it staged commits in one
+transaction or not at all. It may be run again (a conflict, or an engine that must fetch what the first run asked
+for), so it has no other effect. Rows are the single writer: any race has one winner because the loser's change
+reads what the winner left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from msgspec import Struct
+
+from signoff.model import Answer, Card, Change, Destination, Event, Health, Message, Posted, Tap
+
+R = TypeVar("R", bound=Struct)
+T = TypeVar("T")
+
+
+class Clock(Protocol):
+    """The time. Tests hand in one that stands still."""
+
+    def now(self) -> datetime:
+        """The present instant, aware UTC."""
+        ...
+
+    async def sleep_until(self, when: datetime) -> None:
+        """Return once `now() >= when`; ends early only by cancellation."""
+        ...
+
+
+class Tx(Protocol):
+    """One transaction, as a change sees it. Reads see what the same change already staged."""
+
+    @property
+    def now(self) -> datetime:
+        """The store's time of this transaction; deadlines are decided by it."""
+        ...
+
+    def get(self, row: type[R], key: str) -> R | None:
+        """The row of that type with that key (`rows.key_of`), or None."""
+        ...
+
+    def find(self, row: type[R], path: str, value: str, *, limit: int | None = None) -> list[R]:
+        """The rows whose column `path` equals `value`, in the table's own order (`rows.TABLES`)."""
+        ...
+
+    def put(self, row: Struct) -> None:
+        """Stage this row, new or changed."""
+        ...
+
+    def delete(self, row: Struct) -> None:
+        """Stage the removal of this row."""
+        ...
+
+    def emit(self, event: Event) -> None:
+        """Stage an event; the store gives it the profile's next `seq` at commit."""
+        ...
+
+
+class Store(Protocol):
+    """Durable rows, an event log and the change feed. Engines: memory, SQLite; PostgreSQL fits unchanged."""
+
+    async def transact(self, change: Callable[[Tx], T], *, bulk: bool = False) -> T:
+        """Run `change` and commit; return its value once durable.
+
+        An exception from `change` rolls back and is raised here. `bulk` says that it may touch thousands of rows,
+        so the engine should keep it off the event loop. The commit is shielded from the caller's cancellation.
+        Raises `StoreUnavailable` when nothing could be saved.
+        """
+        ...
+
+    async def get(self, row: type[R], key: str) -> R | None:
+        """The committed row, or None."""
+        ...
+
+    async def find(
+        self, row: type[R], path: str, value: str, *, limit: int | None = None, after: str | None = None
+    ) -> list[R]:
+        """Committed rows by an indexed column, in the table's order; `after` is the key of the last one seen."""
+        ...
+
+    async def due(self, row: type[R], now: datetime, *, limit: int) -> list[R]:
+        """Rows whose due time is at or before `now`, most urgent first."""
+        ...
+
+    async def next_due(self, row: type[Struct]) -> datetime | None:
+        """The earliest due time of that table, or None."""
+        ...
+
+    async def events(self, profile: str, after: int, *, limit: int, session_id: str | None = None) -> list[Event]:
+        """Committed events of a profile with `seq > after`, in order."""
+        ...
+
+    async def last_seq(self, profile: str) -> int:
+        """The highest committed `seq` of a profile, 0 before the first."""
+        ...
+
+    def subscribe(self, listener: Callable[[Sequence[Change]], None]) -> Callable[[], None]:
+        """Call `listener` on the loop with each commit's changes, in commit order; returns how to end it.
+
+        Commits of other processes on the same database arrive too.
+        """
+        ...
+
+    async def check(self) -> dict[str, Any]:
+        """Facts for `health/detailed`; raises `StoreError` when it cannot serve."""
+        ...
+
+    async def aclose(self) -> None:
+        """Finish what is queued, then close. Idempotent."""
+        ...
+
+
+class Inbox(Protocol):
+    """Where an adapter hands in what it received. Each call returns after the effect is durable."""
+
+    async def tap(self, tap: Tap) -> Answer:
+        """Verify, authorise, decide; returns what the person is told. Never raises for what a person did."""
+        ...
+
+    async def message(self, message: Message) -> None:
+        """A typed message; replies are sent by the gateway."""
+        ...
+
+    async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        """A chat got a new id; open cards are posted anew there."""
+        ...
+
+    async def load(self, name: str) -> str | None:
+        """A small durable value of the adapter's own (an offset), by name."""
+        ...
+
+    async def save(self, name: str, value: str) -> None:
+        """Keep such a value."""
+        ...
+
+    async def alarm(self, what: str, detail: str) -> None:
+        """Something an operator must look at, such as an update that always fails."""
+        ...
+
+
+class AdapterInfo(Struct, frozen=True, kw_only=True):
+    """What the core may know about a platform."""
+
+    platform: str
+    title: str
+    """The platform's name for people."""
+    command_prefix: str = "/"
+    max_text_units: int = 4096
+    """UTF-16 units of one message, after rendering."""
+    private_panels: bool = False
+    """Panels can be shown to one person only; otherwise they are replies that all can see."""
+    modals: bool = False
+    """A typed reason is asked in a dialog; otherwise by a prompt message."""
+    per_second: float = 30.0
+    """Calls a second over the whole bot."""
+    per_chat_s: float = 1.0
+    """Seconds between two messages to one direct chat."""
+    group_per_minute: int = 20
+    """Messages a minute to one group."""
+    resend_ambiguous: bool = True
+    """The platform has no idempotency key, so a doubtful send is repeated once, marked."""
+
+
+class HookRoute(Struct, frozen=True):
+    """A route for the hooks listener: mounted at `/hooks/{profile}/{platform}`."""
+
+    method: str
+    handler: Callable[[Any], Awaitable[Any]]
+    """Takes and returns aiohttp's request and response."""
+
+
+@runtime_checkable
+class ChatAdapter(Protocol):
+    """One platform. Sends raise only the `AdapterError` family; what comes in goes to the inbox."""
+
+    info: AdapterInfo
+
+    async def run(self, inbox: Inbox) -> None:
+        """Receive until cancelled; heals by itself; returns or raises `AdapterFatal` only when it must not go on."""
+        ...
+
+    async def ready(self) -> None:
+        """Return once a proven round with the platform is done; raises `AdapterError` if the first try failed."""
+        ...
+
+    def hooks(self) -> HookRoute | None:
+        """The route to mount in webhook mode, or None."""
+        ...
+
+    def is_group(self, destination: Destination) -> bool:
+        """Whether group budgets apply to this place."""
+        ...
+
+    async def post(self, destination: Destination, card: Card, *, reply_to: str | None = None) -> Posted:
+        """Send once. Raises `RateLimited`, `AdapterUnavailable` (surely not sent), `SendAmbiguous`, `SendRefused`,
+        `ChatMoved`."""
+        ...
+
+    async def update(self, destination: Destination, message_id: str, card: Card) -> None:
+        """Rewrite the message; without rows its buttons go. An unchanged message is success. Raises `MessageGone`."""
+        ...
+
+    async def delete(self, destination: Destination, message_id: str) -> None:
+        """Remove the message; already gone is success."""
+        ...
+
+    def health(self) -> Health:
+        """State judged by what was received, never by a library's flag."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections. Idempotent."""
+        ...
+
+
+AdapterFactory = Callable[..., ChatAdapter]
+ChangeStream = AsyncIterator[Sequence[Change]]

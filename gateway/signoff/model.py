@@ -206,6 +206,8 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     answerable: bool = False
     """Somebody could answer without a sent copy when it was asked (an attached notifier)."""
     timeout_s: float | None = None
+    threshold: int = 1
+    """How many people must agree."""
     created_at: datetime
     expires_at: datetime | None = None
     """The deadline; null until the window starts, and for ever without a deadline."""
@@ -234,6 +236,10 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """On a leader: the highest `follow_no` ever given out."""
     waiters: int = 0
     """On a leader: how many followers wait now."""
+    asked_runs: int = 1
+    """How many runs the card counted when the request ended, its own included."""
+    runs: int = 1
+    """How many runs the answer allowed or refused, its own included."""
     coalesce_key: str = ""
     card_version: int = 0
     """Goes up with each change a card must show."""
@@ -305,8 +311,8 @@ class Notifier(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     principal: str | None = None
     attached_at: datetime
-    lost_at: datetime | None = None
-    """Its connection dropped then; it counts as attached for 30 s more."""
+    gone_at: datetime | None = None
+    """Its connection dropped; it counts as attached until then."""
 
 
 class Face(Struct, frozen=True):
@@ -531,6 +537,6 @@ class Health(Struct, frozen=True, kw_only=True, omit_defaults=True):
     history: tuple[str, ...] = ()
 
 
-def replace(row: RowT, **changes: Any) -> RowT:
+def replace(row: RowT, /, **changes: Any) -> RowT:
     """`row` with `changes`; a thin name over msgspec's own."""
     return msgspec.structs.replace(row, **changes)

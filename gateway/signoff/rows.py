@@ -103,6 +103,9 @@ TABLES: tuple[Table[Any], ...] = (
             "pending_profile": lambda r: r.profile if r.outcome is None else None,
             "live_session": lambda r: joined(r.profile, r.session_id) if _live(r) else None,
             "live_turn": lambda r: joined(r.profile, r.turn_id) if r.turn_id and _live(r) else None,
+            "pending_action": lambda r: (
+                joined(r.profile, r.action.__struct_config__.tag, r.digest) if r.outcome is None else None
+            ),
             "leader_key": lambda r: (
                 joined(r.profile, r.coalesce_key) if r.outcome is None and not r.leader_id else None
             ),
@@ -137,7 +140,7 @@ TABLES: tuple[Table[Any], ...] = (
         key=lambda r: joined(r.profile, r.session_id, r.name),
         columns={"session": lambda r: joined(r.profile, r.session_id)},
         order=lambda r: r.attached_at.timestamp(),
-        due=lambda r: r.lost_at,
+        due=lambda r: r.gone_at,
     ),
     Table(
         "copies",
@@ -182,7 +185,7 @@ TABLES: tuple[Table[Any], ...] = (
         "keys",
         Key,
         key=lambda r: r.key_id,
-        columns={"profile": lambda r: r.profile, "secret": lambda r: r.secret_sha256},
+        columns={"profile": lambda r: r.profile},
         order=lambda r: r.created_at.timestamp(),
     ),
     Table("notes", Note, key=lambda r: r.name),

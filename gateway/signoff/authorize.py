@@ -1,0 +1,86 @@
+"""The one place that says who may do what. Taps, typed commands, HTTP and the command line all ask here; it fails
+closed, and an empty approver list lets nobody decide in chat."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from signoff.model import Actor, Key, Person, Session
+from signoff.settings import Profile
+
+Operation = Literal["decide", "stop", "new", "revoke", "read", "admin"]
+
+
+class Allowed(Struct, frozen=True):
+    """Yes, and who it is recorded as."""
+
+    actor: Actor
+
+
+class Refused(Struct, frozen=True):
+    """No, and why: `nobody` (no approver is set up), `not_listed`, or `scope` (the key's scope)."""
+
+    why: Literal["nobody", "not_listed", "scope"]
+
+
+def person_may(
+    profile: Profile, person: Person, operation: Operation, session: Session | None, via: Literal["button", "command"]
+) -> Allowed | Refused:
+    """Whether somebody on a chat platform may do that. A session's own user may stop it and start it anew."""
+    principal = principal_of(profile, person)
+    actor = Actor(
+        type="person",
+        platform=person.platform,
+        user_id=person.user_id,
+        name=person.name,
+        principal=principal,
+        via=via,
+    )
+    listed = profile.approvers.get(person.platform, ())
+    names = {person.user_id, *person.groups} | ({principal} if principal else set())
+    if names & set(listed):
+        return Allowed(actor)
+    own = session is not None and session.user_id == person.user_id and _platform(session) == person.platform
+    if operation in ("stop", "new") and own:
+        return Allowed(actor)
+    return Refused("not_listed" if listed else "nobody")
+
+
+def key_may(key: Key, operation: Operation) -> Allowed | Refused:
+    """Whether an API key may do that. An approver key decides as its principal, whatever a platform's list says."""
+    allowed: dict[str, set[str]] = {
+        "approver": {"decide", "stop", "new", "revoke", "read"},
+        "admin": {"decide", "stop", "new", "revoke", "read", "admin"},
+        "ops": {"read"},
+        "agent": set(),
+    }
+    if operation not in allowed[key.scope]:
+        return Refused("scope")
+    return Allowed(key_actor(key))
+
+
+def key_actor(key: Key) -> Actor:
+    """How a key's deeds are recorded."""
+    if key.scope == "agent":
+        return Actor(type="agent", name=key.agent, key_id=key.key_id, via="api")
+    return Actor(type="person", principal=key.principal, name=key.principal, key_id=key.key_id, via="api")
+
+
+def local_actor(user_id: int, via: Literal["cli", "api"] = "cli") -> Actor:
+    """Whoever reaches the 0600 socket in the 0700 state folder is the operator."""
+    return Actor(type="person", platform="local", user_id=str(user_id), via=via)
+
+
+def principal_of(profile: Profile, person: Person) -> str | None:
+    """The person behind a chat account, where the profile binds one."""
+    account = f"{person.platform}:{person.user_id}"
+    for name, principal in profile.principals.items():
+        if account in principal.accounts:
+            return name
+    return None
+
+
+def _platform(session: Session) -> str | None:
+    return session.destination.platform if session.destination else None

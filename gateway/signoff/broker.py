@@ -1,0 +1,489 @@
+"""The main use case: a question is asked, decided once, waited for, claimed and reported.
+
+Every method checks its input, then runs one change of `signoff.changes` through the store. Nothing here holds a lock
+or a decision: the row does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from signoff import routing
+from signoff.actions import one_line
+from signoff.changes import asking, claiming, deciding, ending, grants
+from signoff.changes.common import load_request
+from signoff.changes.deciding import Decided, Ruling
+from signoff.digest import digest_of
+from signoff.errors import ClaimRefused, Conflict, InvalidInput, NotPermitted, RequestNotFound, SessionNotFound
+from signoff.ids import REQUEST_ID, new_id
+from signoff.judging import judge_action
+from signoff.model import (
+    Action,
+    Actor,
+    ApprovalRequest,
+    Cause,
+    Code,
+    Command,
+    Grant,
+    Notifier,
+    Operand,
+    Session,
+    replace,
+)
+from signoff.policy import Verdict
+from signoff.ports import Clock, Store, Tx
+from signoff.rows import joined, request_key, session_key, turn_key
+from signoff.settings import YEAR_S, AgentSettings, Profile
+from signoff.waiters import Waiters
+
+MAX_WORD_CHARS = 4096
+"""The longest reason, host or id text that is kept; the action itself may be as long as a body."""
+
+
+class Ask(Struct, frozen=True, kw_only=True):
+    """What an agent submits. `timeout_s` unset: the profile's window; None: no deadline, where that is allowed."""
+
+    action: Action
+    session_id: str
+    request_id: str | None = None
+    turn_id: str | None = None
+    tool_call_id: str | None = None
+    host: str | None = None
+    reason: str | None = None
+    choices: tuple[str, ...] | None = None
+    timeout_s: float | UnsetType | None = UNSET
+    claimed_for: str | None = None
+    agent: str | None = None
+    """The calling agent's name, as its key says; None: the operator's own process."""
+
+
+class Asked(Struct, frozen=True):
+    """The stored record, and whether the same question was stored before."""
+
+    row: ApprovalRequest
+    repeated: bool = False
+
+
+class Broker:
+    """Submit, decide, cancel, wait, claim, report and undo. `served` names a profile's connected platforms."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        profiles: Mapping[str, Profile],
+        served: Callable[[str], AbstractSet[str]],
+    ) -> None:
+        self._store = store
+        self._profiles = profiles
+        self._served = served
+        self.waiters = Waiters(store, clock)
+
+    def profile(self, name: str) -> Profile:
+        """The settings of a profile; raises `InvalidInput` for an unknown one."""
+        try:
+            return self._profiles[name]
+        except KeyError:
+            raise InvalidInput(f"There is no profile {name!r}.", param="profile") from None
+
+    # --- asking ------------------------------------------------------------------------------
+
+    async def submit(self, profile_name: str, ask: Ask) -> Asked:
+        """Validate, judge, route and insert; returns the record, perhaps already ended.
+
+        Raises `InvalidInput`, `SessionNotFound`, `TurnNotFound`, `IdempotencyConflict`.
+        """
+        profile = self.profile(profile_name)
+        _check_words(ask)
+        digest = digest_of(ask.action, ask.host)
+        while True:
+            session = await self._session(profile_name, ask)
+            draft, judged = await self._draft(profile, ask, digest, session)
+            change = partial(asking.ask, draft=draft, judged=judged, claim_within_s=profile.approvals.claim_within_s)
+            try:
+                asked = await self._store.transact(change)
+            except asking.StaleFacts:
+                continue
+            return Asked(asked.row, asked.repeated)
+
+    async def ask(self, profile_name: str, ask: Ask) -> ApprovalRequest:
+        """Submit and wait for the end; an approval is claimed inside, so `may_run` of the answer is permission.
+
+        When the caller is cancelled the question is withdrawn.
+        """
+        ask = ask if ask.request_id else replace(ask, request_id=new_id("req"))
+        key = request_key(profile_name, ask.request_id or "")
+        future = self.waiters.register(key)
+        try:
+            asked = await self.submit(profile_name, ask)
+            row = asked.row
+            if row.outcome is None:
+                async with self.waiters.keeping(turn_key(profile_name, row.turn_id) if row.turn_id else None):
+                    row = await future
+        except asyncio.CancelledError:
+            await self._interrupted(profile_name, ask)
+            raise
+        finally:
+            self.waiters.forget(key, future)
+        if row.outcome != "approved":
+            return row
+        return await self._claim_once(row, ask)
+
+    async def _claim_once(self, row: ApprovalRequest, ask: Ask) -> ApprovalRequest:
+        operands = ask.action.operands if isinstance(ask.action, Command) else None
+        try:
+            return await self.claim(row.profile, row.request_id, row.digest, new_id("claim"), operands)
+        except ClaimRefused:
+            return await self.get(row.profile, row.request_id)
+
+    async def _interrupted(self, profile_name: str, ask: Ask) -> None:
+        try:
+            await self.cancel(profile_name, ask.request_id or "", "turn_interrupted", None)
+        except RequestNotFound:
+            return
+
+    async def _session(self, profile: str, ask: Ask) -> Session:
+        session = await self._store.get(Session, session_key(profile, ask.session_id))
+        if session is None or (session.closed_at is not None and session.kind != "child"):
+            raise SessionNotFound
+        if ask.agent is not None and session.agent != ask.agent:
+            raise SessionNotFound
+        return session
+
+    async def _draft(
+        self, profile: Profile, ask: Ask, digest: str, session: Session
+    ) -> tuple[ApprovalRequest, Session]:
+        """The row as it would be inserted, judged for this session row."""
+        root = await self._root(session)
+        way = routing.route(
+            profile, session, root, platforms=self._served(profile.name), notified=await self._notified(session, root)
+        )
+        agent = profile.agents.get(session.agent or "", AgentSettings())
+        verdict = judge_action(ask.action, profile, agent, session, root, attended=way.attended)
+        timeout_s, warnings = _window(profile, ask.timeout_s)
+        draft = ApprovalRequest(
+            request_id=ask.request_id or new_id("req"),
+            profile=profile.name,
+            short_id="",
+            session_id=session.session_id,
+            generation=session.generation,
+            turn_id=ask.turn_id,
+            tool_call_id=ask.tool_call_id,
+            agent=session.agent,
+            kind=session.kind,
+            requested_by=agent.acts_for or session.user_id,
+            claimed_for=ask.claimed_for,
+            host=ask.host,
+            action=ask.action,
+            digest=digest,
+            agent_reason=ask.reason,
+            description=verdict.description,
+            severity=verdict.severity,
+            rule_keys=verdict.rule_keys,
+            why=verdict.why,
+            label=verdict.label or exact_label(ask.action),
+            breadth=verdict.breadth or f"Exactly this {action_word(ask.action)}",
+            choices=_choices(profile, ask),
+            destinations=way.destinations,
+            timeout_s=timeout_s,
+            created_at=session.created_at,
+            warnings=warnings,
+        )
+        return _judged(draft, verdict), session
+
+    async def _root(self, session: Session) -> Session:
+        """The outermost parent of a child; itself for all others."""
+        root = session
+        for _ in range(16):
+            if root.kind != "child" or root.parent is None:
+                return root
+            parent = await self._store.get(Session, session_key(session.profile, root.parent))
+            if parent is None:
+                return root
+            root = parent
+        return root
+
+    async def _notified(self, session: Session, root: Session) -> bool:
+        for row in {session.session_id: session, root.session_id: root}.values():
+            if await self._store.find(Notifier, "session", session_key(row.profile, row.session_id), limit=1):
+                return True
+        return False
+
+    # --- reading -----------------------------------------------------------------------------
+
+    async def get(self, profile: str, request_id: str) -> ApprovalRequest:
+        """The record by its id; raises `RequestNotFound`."""
+        row = await self._store.get(ApprovalRequest, request_key(profile, request_id))
+        if row is None:
+            raise RequestNotFound
+        return row
+
+    async def find(self, profile: str, reference: str) -> ApprovalRequest:
+        """The record by its id or, in any case, its short id (the newest that bears it)."""
+        row = await self._store.get(ApprovalRequest, request_key(profile, reference))
+        if row is not None:
+            return row
+        rows = await self._store.find(ApprovalRequest, "short", joined(profile, reference.upper()))
+        if not rows:
+            raise RequestNotFound
+        return rows[-1]
+
+    async def pending(self, profile: str, *, limit: int = 200, after: str | None = None) -> list[ApprovalRequest]:
+        """What waits in the whole profile, oldest first."""
+        return await self._store.find(ApprovalRequest, "pending_profile", profile, limit=limit, after=after)
+
+    async def wait(self, profile: str, request_id: str, timeout_s: float | None = None) -> ApprovalRequest:
+        """The record once it has ended, or as it stands after `timeout_s` seconds. Raises `RequestNotFound`."""
+        key = request_key(profile, request_id)
+        future = self.waiters.register(key)
+        try:
+            row = await self.get(profile, request_id)
+            if row.outcome is not None:
+                return row
+            async with self.waiters.keeping(turn_key(profile, row.turn_id) if row.turn_id else None):
+                if timeout_s is None:
+                    return await future
+                done, _ = await asyncio.wait({future}, timeout=timeout_s)
+                return future.result() if done else await self.get(profile, request_id)
+        finally:
+            self.waiters.forget(key, future)
+
+    def keep_turn(self, profile: str, turn_id: str) -> AbstractAsyncContextManager[None]:
+        """While inside, the turn counts as waited for, so that its lease does not lapse."""
+        return self.waiters.keeping(turn_key(profile, turn_id))
+
+    # --- deciding ----------------------------------------------------------------------------
+
+    async def decide(
+        self,
+        profile_name: str,
+        request_id: str,
+        choice: str,
+        by: Actor,
+        *,
+        reason: str | None = None,
+        copy_id: str | None = None,
+        upto: int | None = None,
+    ) -> Decided:
+        """Apply one authorised answer. `how` of the result is `lost` when something else had ended the request.
+
+        Raises `RequestNotFound`, `ChoiceNotOffered`, `InvalidInput`.
+        """
+        ruling = self.ruling(profile_name, choice, by, reason=reason, copy_id=copy_id, upto=upto)
+        row = await self.get(profile_name, request_id)
+        ruling = self.ruled_for(row, ruling)
+        change = partial(deciding.decide, profile=profile_name, request_id=request_id, ruling=ruling)
+        return await self._store.transact(change)
+
+    def ruling(
+        self,
+        profile_name: str,
+        choice: str,
+        by: Actor,
+        *,
+        reason: str | None = None,
+        copy_id: str | None = None,
+        upto: int | None = None,
+    ) -> Ruling:
+        """An answer with the profile's periods; `ruled_for` adds what depends on the request."""
+        if not is_choice(choice):
+            raise InvalidInput(
+                f"{choice!r} is not a choice. Choices: once, once_all, session, always, deny, or a time box "
+                "from 1m to 24h such as 30m.",
+                param="choice",
+            )
+        return Ruling(
+            choice=choice,
+            by=by,
+            reason=reason,
+            copy_id=copy_id,
+            upto=upto,
+            claim_within_s=self.profile(profile_name).approvals.claim_within_s,
+        )
+
+    def ruled_for(self, row: ApprovalRequest, ruling: Ruling) -> Ruling:
+        """The ruling with the request's own facts: what its profile offers for this kind now, its masked text."""
+        allowed = offered_kinds(self.profile(row.profile), row.action)
+        shown = "" if ruling.choice in ("once", "once_all", "deny") else one_line(row.action)
+        return replace(ruling, allowed=allowed, shown=shown)
+
+    async def cancel(
+        self, profile: str, request_id: str, cause: Cause, by: Actor | None, *, agent: str | None = None
+    ) -> ApprovalRequest:
+        """Withdraw a pending question, or take an unclaimed approval back; ended ones are returned as they are."""
+
+        def change(tx: Tx) -> ApprovalRequest:
+            row = load_request(tx, profile, request_id)
+            if agent is not None and row.agent != agent:
+                raise RequestNotFound
+            if row.outcome is None:
+                return ending.withdraw(tx, row, cause, by)
+            if row.outcome == "approved" and row.execution.state == "none":
+                return claiming.withdraw_approval(tx, row, cause, by)
+            return row
+
+        return await self._store.transact(change)
+
+    async def undo(self, profile: str, request_id: str, by: Actor, *, any_person: bool = False) -> ApprovalRequest:
+        """Take an approval back before its claim. Only who decided may, or an operator (`any_person`).
+
+        Raises `NotPermitted`, `UndoTooLate`, `RequestNotFound`.
+        """
+        row = await self.get(profile, request_id)
+        if not any_person and not any(same_person(by, decider) for decider in row.decided_by):
+            raise NotPermitted("Only who approved this can undo it.", row=row)
+        return await self._store.transact(partial(deciding.undo, profile=profile, request_id=request_id, by=by))
+
+    # --- running -----------------------------------------------------------------------------
+
+    async def claim(
+        self,
+        profile: str,
+        request_id: str,
+        digest: str,
+        claim_id: str,
+        operands: tuple[Operand, ...] | None = None,
+    ) -> ApprovalRequest:
+        """Start the action, once. Raises `ClaimRefused` with its code, `RequestNotFound`."""
+        if not REQUEST_ID.match(claim_id):
+            raise InvalidInput("claim_id must be 1 to 64 of A-Z, a-z, 0-9, _ and -.", param="claim_id")
+        change = partial(
+            claiming.claim,
+            profile=profile,
+            request_id=request_id,
+            digest=digest,
+            claim_id=claim_id,
+            operands=operands,
+        )
+        row = await self._store.transact(change)
+        if row.execution.claim_id != claim_id:
+            refused = claiming.refusal(row)
+            raise refused or Conflict(row=row)
+        return row
+
+    async def result(
+        self,
+        profile: str,
+        request_id: str,
+        status: Literal["succeeded", "failed", "not_run"],
+        exit_code: int | None = None,
+    ) -> ApprovalRequest:
+        """Report how a claimed action went. Raises `Conflict`, `RequestNotFound`."""
+        change = partial(
+            claiming.result, profile=profile, request_id=request_id, status=status, exit_code=exit_code
+        )
+        return await self._store.transact(change)
+
+    # --- grants ------------------------------------------------------------------------------
+
+    async def grants(self, profile: str, *, limit: int = 500) -> list[Grant]:
+        """The live grants of a profile, oldest first."""
+        rows = await self._store.find(Grant, "live_profile", profile, limit=limit)
+        now = self.waiters.now()
+        return [row for row in rows if row.expires_at is None or row.expires_at > now]
+
+    async def revoke(self, profile: str, grant_id: str, by: Actor) -> Grant:
+        """End a grant at once. Raises `GrantNotFound`."""
+        change = partial(grants.revoke, profile=profile, grant_id=grant_id.upper(), by=by)
+        return await self._store.transact(change)
+
+
+def is_choice(choice: str) -> bool:
+    """Whether the word is a choice or a time box."""
+    return choice in ("once", "once_all", "session", "always", "deny") or grants.time_box(choice) is not None
+
+
+def offered_kinds(profile: Profile, action: Action) -> tuple[str, ...]:
+    """The choices a profile offers for this kind of action."""
+    if isinstance(action, Command):
+        return profile.grants.command
+    return profile.grants.code if isinstance(action, Code) else profile.grants.tool
+
+
+def action_word(action: Action) -> str:
+    """What an exact grant covers, in a word."""
+    if isinstance(action, Command):
+        return "command"
+    return "script" if isinstance(action, Code) else "call"
+
+
+def exact_label(action: Action) -> str:
+    """The button label of an exact grant: at most 20 characters."""
+    return f"this exact {action_word(action)}"
+
+
+def same_person(one: Actor, other: Actor) -> bool:
+    """Whether two deeds are of one person: the same principal, else the same account."""
+    if one.principal or other.principal:
+        return one.principal == other.principal
+    return (one.platform, one.user_id) == (other.platform, other.user_id)
+
+
+def _judged(draft: ApprovalRequest, verdict: Verdict) -> ApprovalRequest:
+    """The draft, born ended where the verdict leaves nothing to ask."""
+    if verdict.verdict == "ask":
+        return draft
+    rule = verdict.rule_keys[0] if verdict.rule_keys else verdict.rung
+    actor = Actor(type="policy", rule=None if verdict.setting else rule, setting=verdict.setting)
+    if verdict.verdict == "block":
+        return replace(draft, outcome="blocked", decided_by=(actor,))
+    return replace(draft, outcome="approved", choice="once", decided_by=(actor,))
+
+
+def _check_words(ask: Ask) -> None:
+    for name in ("request_id", "turn_id"):
+        value = getattr(ask, name)
+        if value is not None and not REQUEST_ID.match(value):
+            raise InvalidInput(f"{name} must be 1 to 64 of A-Z, a-z, 0-9, _ and -.", param=name)
+    for name in ("reason", "host", "claimed_for", "tool_call_id"):
+        value = getattr(ask, name)
+        if value is not None and len(value) > MAX_WORD_CHARS:
+            raise InvalidInput(f"{name} is over {MAX_WORD_CHARS} characters; shorten it.", param=name)
+
+
+def _choices(profile: Profile, ask: Ask) -> tuple[str, ...]:
+    """The profile's choices, narrowed by the asker; `deny` and one way to approve always stay."""
+    base = offered_kinds(profile, ask.action)
+    if ask.choices is None:
+        return base
+    unknown = [c for c in ask.choices if not is_choice(c)]
+    if unknown:
+        raise InvalidInput(f"{unknown[0]!r} is not a choice.", param="choices")
+    narrowed = tuple(c for c in base if c in ask.choices or c == "deny")
+    if narrowed == ("deny",):
+        raise InvalidInput("choices leaves no way to approve; add once.", param="choices")
+    return narrowed
+
+
+def _window(profile: Profile, asked: float | UnsetType | None) -> tuple[float | None, tuple[str, ...]]:
+    """The window in seconds and the warnings about what was clamped. Raises `InvalidInput` for 0, NaN, negatives."""
+    settings = profile.approvals
+    cap = min(settings.max_timeout_s, YEAR_S)
+    if isinstance(asked, UnsetType):
+        return min(settings.timeout_s, cap), ()
+    if asked is None:
+        if settings.allow_no_deadline:
+            return None, ()
+        return cap, (f"No deadline is not allowed here (approvals.allow_no_deadline); the window is {cap:g} s.",)
+    if math.isnan(asked) or asked <= 0:
+        raise InvalidInput("timeout_s must be a number of seconds above 0.", param="timeout_s")
+    if asked > cap:
+        return cap, (f"timeout_s was {asked:g}; the window is {cap:g} s (approvals.max_timeout_s).",)
+    return float(asked), ()
+
+
+def decode_action(raw: Any) -> Action:
+    """An action from plain JSON values; raises `InvalidInput` naming what is wrong."""
+    try:
+        return msgspec.convert(raw, Action)  # type: ignore[no-any-return]  # a union is a valid type here
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"The action cannot be understood: {error}.", param="action") from None

@@ -1,0 +1,415 @@
+"""From a request to the card people see: pure, platform-neutral, always the same order of parts.
+
+Three voices are kept apart: Signoff's own words, the action (a code block), the agent's words (a quotation, "not
+checked"). Everything out of somebody else's hands passes `display.shown` before it gets here or in here.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from signoff.actions import plain_text, whole_text
+from signoff.changes.common import UNDO_AFTER_S, plus
+from signoff.changes.deciding import offered
+from signoff.clipping import clip, cut_reason, units
+from signoff.display import shown
+from signoff.durations import clock, window
+from signoff.model import (
+    ApprovalRequest,
+    Attachment,
+    Block,
+    Button,
+    Card,
+    Code,
+    Copy,
+    Elicitation,
+    Face,
+    FileWrite,
+    Rule,
+    Severity,
+    Span,
+    Tool,
+)
+from signoff.statuses import status_blocks
+from signoff.tokens import Signer
+from signoff.visible import invisible_count, lookalikes
+from signoff.wording import PlaceTitle, agent_name, person_name, safe_name, t
+
+SEVERITY_MARKS: dict[Severity, str] = {"low": "", "medium": "", "high": "⚠️ ", "critical": "🛑 "}
+MAX_LABEL_UNITS = 34
+"""Phones cut longer button labels; a longer one waits in the panel, where its sentence is written out."""
+HEADLINE_UNITS = 120
+CWD_UNITS = 90
+REASON_UNITS = 160
+WHO_UNITS = 120
+REASONS = ("too_risky", "wrong_target", "not_now", "smaller_steps")
+"""The one-tap reasons, in their order."""
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What a card shows beside the request's own row."""
+
+    now: datetime
+    title: PlaceTitle
+    prefix: str = "/"
+    parent: str | None = None
+    """The parent's agent, for a child's card."""
+    next_of: ApprovalRequest | None = None
+    """The request whose one-time approval made this one a leader."""
+
+
+def request_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer, *, attach: bool) -> Card:
+    """The card of `row` as it stands, with the buttons of the copy's last face."""
+    if row.outcome is not None:
+        return _ended_card(row, copy, facts, signer)
+    text, hidden = action_text(row)
+    blocks = [
+        headline(row, bold=True),
+        *_place(row),
+        Block("code", (Span(text),), language="diff" if isinstance(row.action, FileWrite) else None),
+        *[Block("text", (Span(line),)) for line in _fact_lines(row, copy, facts, hidden=hidden, attach=attach)],
+        *_claim(row),
+        _who(row, facts),
+        _until(row, facts.now),
+        foot(row),
+    ]
+    whole = attach or not hidden
+    return Card(
+        blocks=(*_votes(row, facts, copy), *blocks),
+        rows=_rows(row, copy, signer, whole=whole),
+        attachment=attachment(row) if hidden and attach else None,
+        silent=row.severity == "low",
+    )
+
+
+def _votes(row: ApprovalRequest, facts: Facts, copy: Copy) -> tuple[Block, ...]:
+    return status_blocks(row, facts.now, title=facts.title, prefix=facts.prefix, here=copy.copy_id)
+
+
+def _ended_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
+    """The same card afterwards: status lines on top, the action kept, the choices gone."""
+    text, _ = action_text(row)
+    blocks = (
+        *_votes(row, facts, copy),
+        headline(row, bold=False),
+        Block("code", (Span(text),), language="diff" if isinstance(row.action, FileWrite) else None),
+        foot(row),
+    )
+    rows: tuple[tuple[Button, ...], ...] = ()
+    if undo_shown(row, facts.now):
+        rows = ((_button(row, copy, signer, "undo", t("button.undo")),),)
+    return Card(blocks=blocks, rows=rows)
+
+
+def undo_shown(row: ApprovalRequest, now: datetime) -> bool:
+    """Whether Undo stands on the card: a person approved, two seconds ago, and nothing started it yet."""
+    return (
+        row.outcome == "approved"
+        and row.execution.state == "none"
+        and row.decided_at is not None
+        and now >= plus(row.decided_at, UNDO_AFTER_S)
+        and any(actor.type == "person" for actor in row.decided_by)
+    )
+
+
+# --- the parts -----------------------------------------------------------------------------------
+
+
+def headline(row: ApprovalRequest, *, bold: bool) -> Block:
+    """The first line, which is what a lock screen shows: how bad, and what it does."""
+    text = SEVERITY_MARKS[row.severity] + headline_text(row)
+    if units(text) > HEADLINE_UNITS:
+        text = clip(
+            text, head_units=90, tail_units=30, max_lines=1, note=lambda n: t("clip.hidden_short", count=n)
+        ).text
+    return Block("text", (Span(text, "bold" if bold else "plain"),))
+
+
+def headline_text(row: ApprovalRequest) -> str:
+    """The headline without its mark."""
+    severity = t(f"severity.{row.severity}")
+    action = row.action
+    if isinstance(action, Code):
+        lines = action.code.count("\n") + 1
+        return t("headline.code", severity=severity, language=safe_name(action.language.capitalize()), count=lines)
+    if isinstance(action, Tool):
+        return t("headline.tool", severity=severity, tool=safe_name(action.name))
+    if isinstance(action, FileWrite):
+        return _file_headline(action, severity)
+    if isinstance(action, Elicitation):
+        return t("headline.elicitation", server=safe_name(action.server))
+    if isinstance(action, Rule):
+        return t("headline.plugin", severity=severity, rule=safe_name(action.rule_key))
+    sentence = shown(row.description, prose=True)
+    if len(row.rule_keys) > 1:
+        return t("headline.rule_and_more", severity=severity, sentence=sentence, count=len(row.rule_keys) - 1)
+    return t("headline.rule", severity=severity, sentence=sentence)
+
+
+def _file_headline(action: FileWrite, severity: str) -> str:
+    name = safe_name(action.path)
+    if action.diff is None:
+        return t("headline.file_write", severity=severity, file=name)
+    lines = action.diff.split("\n")
+    added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
+    removed = sum(line.startswith("-") and not line.startswith("---") for line in lines)
+    return t("headline.file_write_lines", severity=severity, file=name, added=added, removed=removed)
+
+
+def _place(row: ApprovalRequest) -> tuple[Block, ...]:
+    """Host and folder, where they are known."""
+    spans = []
+    if row.host:
+        spans.append(Span(safe_name(row.host), "bold"))
+    cwd = getattr(row.action, "cwd", None)
+    if cwd:
+        text = clip(
+            shown(cwd, prose=True),
+            head_units=30,
+            tail_units=60,
+            max_lines=1,
+            note=lambda n: t("clip.hidden_short", count=n),
+        ).text
+        spans += [Span(" · ")] if spans else []
+        spans.append(Span(text, "code"))
+    return (Block("text", tuple(spans)),) if spans else ()
+
+
+def action_text(row: ApprovalRequest) -> tuple[str, int]:
+    """The action as the card shows it, and how many of its characters are hidden: head and tail, never a silent cut."""
+    file = f"{row.short_id}.txt"
+    clipped = clip(whole_text(row.action), note=lambda n: t("clip.hidden_with_file", count=n, file=file))
+    return clipped.text, clipped.hidden_chars
+
+
+def attachment(row: ApprovalRequest) -> Attachment:
+    """The whole action as a file, masked and escaped like the card."""
+    return Attachment(f"{row.short_id}.txt", whole_text(row.action).encode("utf-8", "backslashreplace"))
+
+
+def _fact_lines(row: ApprovalRequest, copy: Copy, facts: Facts, *, hidden: int, attach: bool) -> list[str]:
+    """One line each, only when true."""
+    face = copy.faces[-1] if copy.faces else Face(0)
+    lines = []
+    if face.shown:
+        lines.append(t("fact.waiting", count=face.shown + 1))
+    if facts.next_of is not None and facts.next_of.decided_by:
+        before = facts.next_of
+        lines.append(
+            t(
+                "fact.next_of",
+                count=before.asked_runs,
+                person=person_name(before.decided_by[0]),
+                clock=clock(before.decided_at or facts.now, now=facts.now),
+            )
+        )
+    if copy.again:
+        lines.append(t("fact.sent_again"))
+    raw = plain_text(row.action)
+    unseen = invisible_count(raw)
+    if unseen:
+        lines.append(t("fact.invisible", count=unseen))
+    alike = lookalikes(raw)
+    if alike:
+        lines.append(t("fact.lookalikes", letters=", ".join(alike[:5])))
+    if hidden and not attach:
+        lines.append(t("fact.not_attached"))
+    return lines
+
+
+def _claim(row: ApprovalRequest) -> tuple[Block, ...]:
+    """The agent's words: always a quotation, always marked as not checked."""
+    lines = []
+    if row.agent_reason:
+        lines.append(t("claim.agent", reason=_claimed(row.agent_reason)))
+    if isinstance(row.action, Rule):
+        lines.append(t("claim.plugin", reason=_claimed(row.action.reason)))
+    return tuple(Block("quote", (Span(line),)) for line in lines)
+
+
+def _claimed(reason: str) -> str:
+    text = " ".join(shown(reason, prose=True).split("\n"))
+    return clip(text, head_units=110, tail_units=50, max_lines=1, note=lambda n: t("clip.hidden_short", count=n)).text
+
+
+def _who(row: ApprovalRequest, facts: Facts) -> Block:
+    """Agent, session and for whom."""
+    agent = agent_name(row)
+    if facts.parent:
+        agent = t("who.child", agent=agent, parent=safe_name(facts.parent))
+    parts = [agent, t("who.session", session=safe_name(row.session_id))]
+    if row.requested_by:
+        parts.append(t("who.requester", requester=safe_name(row.requested_by)))
+    elif row.claimed_for:
+        parts.append(t("claim.requester", requester=safe_name(row.claimed_for)))
+    return Block("text", (Span(" · ".join(parts)),))
+
+
+def _until(row: ApprovalRequest, now: datetime) -> Block:
+    """When it expires, ticking by itself where the reader's app can."""
+    if row.timeout_s is None:
+        return Block("text", (Span(t("until.never")),))
+    at = row.expires_at or now + timedelta(seconds=row.timeout_s)
+    when = clock(at, now=now)
+    relative = Span(t("until.date_fallback", clock=when), "relative_time", at=at)
+    parts = {"\x01": relative, "\x02": Span(when, "clock", at=at)}
+    return Block("text", _spans(t("until.expires", duration="\x01", clock="\x02"), parts))
+
+
+def _spans(template: str, inserted: dict[str, Span]) -> tuple[Span, ...]:
+    """The template's text with each placeholder character replaced by its span."""
+    spans: list[Span] = []
+    plain = ""
+    for char in template:
+        if char in inserted:
+            spans += [Span(plain)] if plain else []
+            spans.append(inserted[char])
+            plain = ""
+        else:
+            plain += char
+    return (*spans, Span(plain)) if plain else tuple(spans)
+
+
+def foot(row: ApprovalRequest) -> Block:
+    """The short id and the first of the digest, which tells two actions apart whose masked texts look alike."""
+    return Block("small", (Span(f"{row.short_id} · {row.digest[:8]}"),))
+
+
+# --- buttons -------------------------------------------------------------------------------------
+
+
+def _button(
+    row: ApprovalRequest, copy: Copy, signer: Signer, choice: str, label: str, style: str = "neutral"
+) -> Button:
+    revision = copy.faces[-1].revision if copy.faces else 0
+    token = signer.token(copy.copy_id, revision, choice, copy.destination.platform, copy.destination.chat_id)
+    read_as = t("read_as.button", label=label, id=row.short_id)
+    return Button(label, token, style, read_as)  # type: ignore[arg-type]  # one of the three styles
+
+
+def _rows(row: ApprovalRequest, copy: Copy, signer: Signer, *, whole: bool) -> tuple[tuple[Button, ...], ...]:
+    """`Approve once`, `Deny`; then once for all, then one grant on a row of its own; then `Deny, because…`, `More…`."""
+    face = copy.faces[-1] if copy.faces else Face(0)
+    runs = face.shown + 1
+    choices = offered(row)
+    deny = _button(
+        row, copy, signer, "deny", t("button.deny_all", count=runs) if runs > 1 else t("button.deny"), "danger"
+    )
+    because = _button(row, copy, signer, "because", t("button.deny_because"))
+    if not whole:
+        return ((deny,), (because,))
+    rows: list[tuple[Button, ...]] = []
+    first = (_once_button(row, copy, signer, runs), deny) if "once" in choices else (deny,)
+    rows.append(first)
+    if face.shown and "once_all" in choices:
+        rows.append((_button(row, copy, signer, "once_all", t("button.once_all", count=runs)),))
+    grant = t("button.session", label=row.label)
+    if row.severity in ("low", "medium") and "session" in choices and row.label and units(grant) <= MAX_LABEL_UNITS:
+        rows.append((_button(row, copy, signer, "session", grant),))
+    rows.append((because, _button(row, copy, signer, "more", t("button.more"))))
+    return tuple(rows)
+
+
+def _once_button(row: ApprovalRequest, copy: Copy, signer: Signer, runs: int) -> Button:
+    if row.severity == "critical":
+        return _button(row, copy, signer, "once", t("button.once_critical"))
+    label = t("button.once_of", count=runs) if runs > 1 else t("button.once")
+    return _button(row, copy, signer, "once", label, "success" if row.severity in ("low", "medium") else "neutral")
+
+
+# --- panels --------------------------------------------------------------------------------------
+
+
+def panel_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
+    """A panel's content: it belongs to a card and obeys who opened it."""
+    builders = {
+        "more": _more_panel,
+        "because": _because_panel,
+        "confirm": _confirm_panel,
+        "why": _why_panel,
+        "type": _type_prompt,
+    }
+    return builders[copy.panel or "why"](row, copy, facts, signer)
+
+
+def _lines(*lines: str) -> tuple[Block, ...]:
+    return tuple(Block("text", (Span(line),)) for line in lines if line)
+
+
+def _close(row: ApprovalRequest, copy: Copy, signer: Signer) -> Button:
+    return _button(row, copy, signer, "close", t("button.close"))
+
+
+def _more_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
+    """Wider and rarer answers, each with its breadth written out above the buttons."""
+    choices = offered(row)
+    lines = [t("panel.more", id=row.short_id)]
+    rows: list[tuple[Button, ...]] = []
+    if "session" in choices:
+        half = facts.now + timedelta(minutes=30)
+        lines.append(t("panel.session", breadth=row.breadth))
+        lines.append(t("panel.time_box", breadth=row.breadth, clock=clock(half, now=facts.now)))
+        rows.append((_button(row, copy, signer, "session", t("button.session", label=row.label)),))
+        box = t("button.time_box", duration=window(1800), label=row.label)
+        rows.append((_button(row, copy, signer, "30m", box),))
+    if "always" in choices:
+        lines.append(t("panel.always_class", breadth=row.breadth, profile=safe_name(row.profile)))
+        rows.append((_button(row, copy, signer, "always", t("button.always_class", label=row.label)),))
+    wait = _button(row, copy, signer, "wait", t("button.wait", duration=window(900)))
+    why = _button(row, copy, signer, "why", t("button.why"))
+    rows.append(
+        (wait, why, _close(row, copy, signer)) if row.timeout_s is not None else (why, _close(row, copy, signer))
+    )
+    return Card(blocks=_lines(*lines), rows=tuple(rows))
+
+
+def _because_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
+    buttons = [_button(row, copy, signer, name, t(f"button.{name}")) for name in REASONS]
+    last = (_button(row, copy, signer, "type", t("button.type_it")), _close(row, copy, signer))
+    return Card(blocks=_lines(t("panel.because", id=row.short_id)), rows=(tuple(buttons[:2]), tuple(buttons[2:]), last))
+
+
+def _confirm_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
+    """The second tap of what is critical or very wide."""
+    if copy.choice == "always":
+        line = t("panel.confirm_always", id=row.short_id, breadth=row.breadth, profile=safe_name(row.profile))
+        label = t("button.confirm_always")
+    else:
+        place = safe_name(row.host) if row.host else agent_name(row)
+        line = t("panel.confirm_critical", id=row.short_id, place=place, sentence=shown(row.description, prose=True))
+        label = t("button.confirm_once")
+    rows = ((_button(row, copy, signer, "confirm", label),), (_close(row, copy, signer),))
+    return Card(blocks=_lines(line), rows=rows)
+
+
+def _why_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
+    return Card(blocks=_lines(*why_lines(row)), rows=((_close(row, copy, signer),),))
+
+
+def why_lines(row: ApprovalRequest) -> list[str]:
+    """Why it is asked: the rule, what was seen, and the digest."""
+    sentence = shown(row.description, prose=True)
+    rule = ", ".join(row.rule_keys) or "none"
+    seen = [shown(line, prose=True) for line in row.why[:10]]
+    title = t("why.title", severity=t(f"severity.{row.severity}"), sentence=sentence, rule=rule)
+    return [f"{row.short_id} · {title}", *seen, t("why.nothing_covers"), t("why.digest", digest=row.digest)]
+
+
+def _type_prompt(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
+    return Card(blocks=_lines(t("panel.because", id=row.short_id)), prompt=t("panel.type_prompt"))
+
+
+# --- Signoff's own words -------------------------------------------------------------------------
+
+
+def text_card(lines: list[str], *, file: Attachment | None = None, silent: bool = False) -> Card:
+    """A message of plain lines."""
+    return Card(blocks=_lines(*lines), attachment=file, silent=silent)
+
+
+def reason_cut(text: str) -> tuple[str, int]:
+    """A person's typed reason within 280 units, and how many characters were cut."""
+    clipped = cut_reason(" ".join(text.split()))
+    return clipped.text, clipped.hidden_chars

@@ -1,0 +1,113 @@
+"""What every change needs: rows by name, an event, and copies that must show something new."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from signoff import lifecycle
+from signoff.errors import RequestNotFound, SessionNotFound
+from signoff.model import Actor, ApprovalRequest, Copy, Event, Execution, Session, replace
+from signoff.ports import Tx
+from signoff.rows import joined, request_key, session_key
+
+ANSWER, FINAL, NEW, OTHER = 0, 1, 2, 3
+"""Priorities of sends: answers to people, final edits, new cards, other edits."""
+
+UNDO_AFTER_S = 2.0
+"""A card still unclaimed this long after the decision offers Undo."""
+RUNNING_AFTER_S = 5.0
+"""'Running' is shown only for what runs longer than this."""
+
+
+def load_request(tx: Tx, profile: str, request_id: str) -> ApprovalRequest:
+    """The row, or `RequestNotFound`."""
+    row = tx.get(ApprovalRequest, request_key(profile, request_id))
+    if row is None:
+        raise RequestNotFound
+    return row
+
+
+def load_session(tx: Tx, profile: str, session_id: str) -> Session:
+    """The row of an open session, or `SessionNotFound`."""
+    row = tx.get(Session, session_key(profile, session_id))
+    if row is None or (row.closed_at is not None and row.kind != "child"):
+        raise SessionNotFound
+    return row
+
+
+def followers(tx: Tx, leader: ApprovalRequest) -> list[ApprovalRequest]:
+    """Those that wait on this leader's card, oldest first."""
+    if not leader.waiters:
+        return []
+    rows = tx.find(ApprovalRequest, "follower_of", request_key(leader.profile, leader.request_id))
+    return sorted(rows, key=lambda row: row.follow_no)
+
+
+def emit(tx: Tx, kind: str, row: ApprovalRequest, **data: Any) -> None:
+    """An event about a request."""
+    tx.emit(
+        Event(
+            profile=row.profile,
+            type=kind,
+            at=tx.now,
+            session_id=row.session_id,
+            request_id=row.request_id,
+            data={"short_id": row.short_id, **data},
+        )
+    )
+
+
+def copies_of(tx: Tx, row: ApprovalRequest) -> list[Copy]:
+    """Every message that belongs to this request: cards, panels, prompts."""
+    return tx.find(Copy, "request", request_key(row.profile, row.request_id))
+
+
+def show(tx: Tx, row: ApprovalRequest, *, priority: int, at: datetime | None = None) -> None:
+    """Have the copies of `row` show its newest state at `at` (now by default); panels of an ended request go."""
+    when = at or tx.now
+    for copy in copies_of(tx, row):
+        if copy.kind != "card":
+            if row.outcome is not None:
+                close_panel(tx, copy)
+            continue
+        if copy.state == "sent":
+            tx.put(replace(copy, due_at=earliest(copy.due_at, when), priority=min(priority, copy_priority(copy))))
+        elif copy.state in ("queued", "ambiguous") and row.outcome is not None:
+            tx.put(replace(copy, due_at=when, priority=priority))
+
+
+def close_panel(tx: Tx, copy: Copy) -> None:
+    """Have a panel or prompt removed; one that was never sent is dropped."""
+    if copy.state in ("sent", "sending", "ambiguous"):
+        tx.put(replace(copy, remove=True, due_at=tx.now, priority=OTHER))
+    elif copy.state == "queued":
+        tx.put(replace(copy, state="final", due_at=None))
+
+
+def copy_priority(copy: Copy) -> int:
+    """A copy's priority while it has something to do; otherwise the lowest."""
+    return copy.priority if copy.due_at is not None else OTHER
+
+
+def earliest(*times: datetime | None) -> datetime | None:
+    """The earliest of the times that are set."""
+    known = [time for time in times if time is not None]
+    return min(known) if known else None
+
+
+def plus(when: datetime, seconds: float) -> datetime:
+    """`when` and `seconds` later."""
+    return when + timedelta(seconds=seconds)
+
+
+def actor_names(actors: Iterable[Actor]) -> list[str]:
+    """Ids of the deciders for an event's data."""
+    return [joined(a.platform or a.type, a.user_id or a.grant_id or a.rule or a.principal or "") for a in actors]
+
+
+def moved(execution: Execution, event: str, **facts: Any) -> Execution:
+    """The execution after `event` of the lifecycle table, with `facts`; raises `IllegalTransition`."""
+    state = lifecycle.apply(lifecycle.EXECUTION, execution.state, event)
+    return replace(execution, state=state, **facts)

@@ -1,0 +1,84 @@
+"""Making copies: the outbox rows that a dispatcher turns into messages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from signoff.model import ApprovalRequest, Card, Copy, Destination
+
+
+def new_card(
+    copy_id: str,
+    row: ApprovalRequest,
+    destination: Destination,
+    now: datetime,
+    priority: int,
+    *,
+    again: bool = False,
+) -> Copy:
+    """A card to be sent. `again`: a second copy, since the answer to the first send was lost."""
+    return Copy(
+        copy_id=copy_id,
+        profile=row.profile,
+        request_id=row.request_id,
+        destination=destination,
+        priority=priority,
+        due_at=now,
+        created_at=now,
+        again=again,
+        reposted=again,
+    )
+
+
+def new_panel(
+    copy_id: str,
+    card: Copy,
+    *,
+    panel: str,
+    owner_id: str,
+    now: datetime,
+    choice: str | None = None,
+    prompt: bool = False,
+) -> Copy:
+    """A small second message that obeys only `owner_id`, posted as a reply to the card."""
+    return Copy(
+        copy_id=copy_id,
+        profile=card.profile,
+        kind="prompt" if prompt else "panel",
+        request_id=card.request_id,
+        destination=card.destination,
+        panel=panel,
+        choice=choice,
+        owner_id=owner_id,
+        parent_copy=card.copy_id,
+        priority=0,
+        due_at=now,
+        created_at=now,
+    )
+
+
+def new_note(
+    copy_id: str,
+    profile: str,
+    destination: Destination,
+    card: Card,
+    *,
+    now: datetime,
+    priority: int,
+    reply_to: str | None = None,
+) -> Copy:
+    """A message of Signoff's own words that no later state changes (a reply, a notice, a summary)."""
+    return Copy(
+        copy_id=copy_id,
+        profile=profile,
+        kind="note",
+        destination=destination,
+        note=msgspec.json.encode(card).decode(),
+        parent_copy=None,
+        panel=reply_to,
+        priority=priority,
+        due_at=now,
+        created_at=now,
+    )

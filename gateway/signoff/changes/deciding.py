@@ -1,0 +1,190 @@
+"""A person answers: the vote, the decision, its grant and all that both settle, in one commit."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from signoff.changes import ending, grants
+from signoff.changes.common import FINAL, close_panel, copies_of, emit, load_request, moved, plus, show
+from signoff.errors import ChoiceNotOffered, UndoTooLate
+from signoff.model import Actor, ApprovalRequest, Grant, Vote, replace
+from signoff.ports import Tx
+from signoff.rows import joined
+
+
+class Ruling(Struct, frozen=True, kw_only=True):
+    """What a person answered, and where."""
+
+    choice: str
+    by: Actor
+    reason: str | None = None
+    copy_id: str | None = None
+    upto: int | None = None
+    """For `once_all`: the followers counted on the revision that was tapped; None: all who wait now."""
+    claim_within_s: float = 300.0
+    shown: str = ""
+    """The masked action on one line, for a grant."""
+    allowed: tuple[str, ...] | None = None
+    """The profile's present choices for this kind of action; None: the record's own."""
+
+
+class Decided(Struct, frozen=True, kw_only=True):
+    """How the request stands now, and whether this answer made it so."""
+
+    row: ApprovalRequest
+    how: Literal["won", "vote", "lost"]
+    grant: Grant | None = None
+    settled: tuple[str, ...] = ()
+    """Other requests that the new grant settled."""
+
+
+def offered(row: ApprovalRequest) -> tuple[str, ...]:
+    """The choices on offer for this record now."""
+    choices = tuple(c for c in row.choices if row.severity != "critical" or c in ("once", "deny"))
+    if row.waiters and "once" in choices and row.severity != "critical":
+        choices = (*choices, "once_all")
+    return choices
+
+
+def check_offered(row: ApprovalRequest, choice: str, allowed: tuple[str, ...] | None) -> None:
+    """Raise `ChoiceNotOffered` unless the record and the profile both offer this choice now."""
+    plain = "session" if grants.time_box(choice) else choice
+    base = "once" if plain == "once_all" else plain
+    if plain not in offered(row) and not (choice == "once_all" and "once" in row.choices):
+        raise ChoiceNotOffered(f"“{choice}” is not on offer for this request. Nothing was decided.", param="choice")
+    if allowed is not None and base not in allowed:
+        raise ChoiceNotOffered(f"“{choice}” is not on offer for this request. Nothing was decided.", param="choice")
+
+
+def decide(tx: Tx, profile: str, request_id: str, ruling: Ruling) -> Decided:
+    """Apply one person's answer. The loser of a race gets `lost` with the row as the winner left it.
+
+    A deadline that has passed at commit wins over the answer. Raises `RequestNotFound`, `ChoiceNotOffered`.
+    """
+    row = load_request(tx, profile, request_id)
+    if row.outcome is None and row.expires_at is not None and row.expires_at <= tx.now:
+        return Decided(row=ending.expire(tx, row), how="lost")
+    if row.outcome is not None:
+        return Decided(row=row, how="lost")
+    check_offered(row, ruling.choice, ruling.allowed)
+    voted = _vote(tx, row, ruling)
+    if not _carries(voted):
+        return Decided(row=voted, how="vote")
+    if voted.leader_id is not None:
+        ending.leave(tx, voted)
+    return _deny(tx, voted, ruling) if ruling.choice == "deny" else _approve(tx, voted, ruling)
+
+
+def _vote(tx: Tx, row: ApprovalRequest, ruling: Ruling) -> ApprovalRequest:
+    """Count one person once: a second answer of the same person replaces the first."""
+    others = tuple(v for v in row.votes if _who(v.by) != _who(ruling.by))
+    vote = Vote(choice=ruling.choice, by=ruling.by, at=tx.now, reason=ruling.reason)
+    voted = replace(row, votes=(*others, vote))
+    if not _carries(voted):
+        voted = replace(voted, card_version=row.card_version + 1)
+        tx.put(voted)
+        emit(tx, "approval.vote", voted, votes=len(voted.votes))
+        show(tx, voted, priority=FINAL)
+    return voted
+
+
+def _carries(row: ApprovalRequest) -> bool:
+    """A denial, or as many approvals as the request's threshold, decides."""
+    if any(v.choice == "deny" for v in row.votes):
+        return True
+    return sum(v.choice != "deny" for v in row.votes) >= row.threshold
+
+
+def _who(actor: Actor) -> str:
+    return joined(actor.principal or "", "" if actor.principal else f"{actor.platform}:{actor.user_id}")
+
+
+def _deny(tx: Tx, row: ApprovalRequest, ruling: Ruling) -> Decided:
+    done = ending.deny(tx, row, by=_deciders(row), reason=ruling.reason, copy_id=ruling.copy_id)
+    return Decided(row=done, how="won")
+
+
+def _approve(tx: Tx, row: ApprovalRequest, ruling: Ruling) -> Decided:
+    grant = None
+    if ruling.choice not in ("once", "once_all"):
+        grant = grants.make(tx, row, ruling.choice, ruling.by, ruling.shown)
+    upto = row.last_follow_no if ruling.upto is None else ruling.upto
+    done = ending.approve(
+        tx,
+        row,
+        choice=ruling.choice,
+        by=_deciders(row),
+        claim_within_s=ruling.claim_within_s,
+        copy_id=ruling.copy_id,
+        grant=grant,
+        upto=upto,
+    )
+    settled = _settle(tx, grant, done, ruling.claim_within_s) if grant else ()
+    return Decided(row=done, how="won", grant=grant, settled=settled)
+
+
+def _settle(tx: Tx, grant: Grant, done: ApprovalRequest, claim_within_s: float) -> tuple[str, ...]:
+    """A new grant also settles the pending requests of its scope that it covers."""
+    actor = Actor(type="grant", grant_id=grant.grant_id, principal=grant.by.principal, name=grant.by.name)
+    settled = []
+    for row in grants.covered_pending(tx, grant, done.request_id):
+        choice = done.choice or "session"
+        ending.approve(tx, row, choice=choice, by=(actor,), claim_within_s=claim_within_s, grant=grant)
+        settled.append(row.request_id)
+    return tuple(settled)
+
+
+def _deciders(row: ApprovalRequest) -> tuple[Actor, ...]:
+    """Those whose votes made the decision."""
+    denied = tuple(v.by for v in row.votes if v.choice == "deny")
+    return denied or tuple(v.by for v in row.votes)
+
+
+def undo(tx: Tx, profile: str, request_id: str, by: Actor) -> ApprovalRequest:
+    """The decider takes an approval back before its claim; its grant is revoked in the same commit.
+
+    Raises `UndoTooLate` when it was started, ended or was never an approval.
+    """
+    row = load_request(tx, profile, request_id)
+    if row.outcome != "approved" or row.execution.state != "none":
+        raise UndoTooLate(row=row)
+    done = replace(
+        row,
+        execution=moved(row.execution, "withdraw", cause="undone", ended_by=by, ended_at=tx.now),
+        claim_by=None,
+        card_version=row.card_version + 1,
+    )
+    tx.put(done)
+    if row.grant_id and any(a.type == "person" for a in row.decided_by):
+        grant = tx.get(Grant, joined(profile, row.grant_id))
+        if grant is not None and grant.revoked_at is None and grant.request_id == row.request_id:
+            grants.end(tx, grant, by)
+    emit(tx, "approval.execution", done, state="not_run", cause="undone")
+    show(tx, done, priority=FINAL)
+    return done
+
+
+def extend(tx: Tx, profile: str, request_id: str, until_s: float, *, limit_s: float, once: bool) -> ApprovalRequest:
+    """Let the window last until `until_s` seconds from now at least, never past `limit_s` after creation.
+
+    `once`: only the first time (an opened panel); otherwise each call adds.
+    """
+    row = load_request(tx, profile, request_id)
+    if row.outcome is not None or row.expires_at is None or (once and row.extended):
+        return row
+    target = min(plus(tx.now, until_s), plus(row.created_at, limit_s))
+    if target <= row.expires_at:
+        return row
+    changed = replace(row, expires_at=target, extended=row.extended or once, card_version=row.card_version + 1)
+    tx.put(changed)
+    show(tx, changed, priority=FINAL)
+    return changed
+
+
+def close_panels(tx: Tx, row: ApprovalRequest, owner_id: str) -> None:
+    """Remove that person's open panels of this request."""
+    for copy in copies_of(tx, row):
+        if copy.kind in ("panel", "prompt") and copy.owner_id == owner_id:
+            close_panel(tx, copy)

@@ -1,0 +1,370 @@
+"""The outbox: leasing copies, and what each answer of a platform makes of them.
+
+Before a send the request is read again and copies of ended ones are dropped. Storing a message id reads it again too:
+if it ended or changed meanwhile the edit is queued in the same commit. A copy whose lease lapsed in `sending` is
+`ambiguous`: it may stand in the chat. It counts as sent, and is posted once more, marked, if nobody taps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+
+from signoff.changes import ending
+from signoff.changes.asking import deadline
+from signoff.changes.common import (
+    FINAL,
+    NEW,
+    OTHER,
+    RUNNING_AFTER_S,
+    UNDO_AFTER_S,
+    copies_of,
+    emit,
+    followers,
+    plus,
+    show,
+)
+from signoff.changes.copies import new_card
+from signoff.ids import random_text
+from signoff.lifecycle import DELIVERY, apply
+from signoff.model import ApprovalRequest, Copy, CopyState, Destination, Face, Notifier, Posted, replace
+from signoff.ports import Tx
+from signoff.rows import joined, request_key, session_key
+
+NOTIFY_WITHIN_S = 15.0
+"""Somebody must have accepted a copy this long after our first attempt."""
+REPOST_AFTER_S = 10.0
+"""A doubtful send without a tap is repeated after this long."""
+BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+"""Waits between attempts while a platform cannot be reached."""
+
+
+class Work(Struct, frozen=True):
+    """One thing a dispatcher has to do now, with the rows it was leased on."""
+
+    copy: Copy
+    row: ApprovalRequest | None
+    op: Literal["post", "update", "delete"]
+
+
+def next_look(row: ApprovalRequest, now: datetime) -> datetime | None:
+    """When a shown card changes by itself: Undo appears, then Running."""
+    if row.outcome != "approved":
+        return None
+    if row.execution.state == "none" and row.decided_at is not None:
+        at = plus(row.decided_at, UNDO_AFTER_S)
+    elif row.execution.state == "claimed" and row.execution.claimed_at is not None:
+        at = plus(row.execution.claimed_at, RUNNING_AFTER_S)
+    else:
+        return None
+    return at if at > now else None
+
+
+def closed(row: ApprovalRequest) -> bool:
+    """Nothing more will be shown on the cards of this request."""
+    if row.outcome is None:
+        return False
+    return row.outcome != "approved" or row.execution.state not in ("none", "claimed", "unknown")
+
+
+def lease(tx: Tx, copy_ids: Iterable[str], *, lease_s: float, resend: frozenset[str]) -> list[Work]:
+    """Take the due ones of these copies to work on until the lease ends. `resend`: platforms without an idempotency
+    key, where a doubtful send is repeated once."""
+    work = []
+    for copy_id in copy_ids:
+        copy = tx.get(Copy, copy_id)
+        if copy is None or copy.due_at is None or copy.due_at > tx.now:
+            continue
+        row = _row_of(tx, copy)
+        step = _step(tx, copy, row, resend)
+        if step is not None:
+            leased = _leased(step.copy, step.row, tx.now, lease_s)
+            tx.put(leased)
+            work.append(Work(leased, step.row, step.op))
+    return work
+
+
+def _row_of(tx: Tx, copy: Copy) -> ApprovalRequest | None:
+    return tx.get(ApprovalRequest, request_key(copy.profile, copy.request_id)) if copy.request_id else None
+
+
+def _step(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[str]) -> Work | None:
+    """What is to be done for a due copy; None when the row alone changed."""
+    if copy.remove:
+        if copy.message_id:
+            return Work(copy, row, "delete")
+        tx.put(replace(copy, state="final", due_at=None))
+        return None
+    ended = row is not None and row.outcome is not None
+    if copy.state == "sending":
+        _doubt(tx, copy, row)
+        return None
+    if copy.state == "ambiguous":
+        _repost(tx, copy, row, resend)
+        return None
+    if copy.state == "queued":
+        if ended or (row is None and copy.kind != "note"):
+            tx.put(replace(copy, state=_state(copy, "drop"), due_at=None))
+            return None
+        return Work(copy, row, "post")
+    if copy.state == "sent" and row is not None and copy.kind == "card":
+        return Work(copy, row, "update")
+    tx.put(replace(copy, due_at=None))
+    return None
+
+
+def _leased(copy: Copy, row: ApprovalRequest | None, now: datetime, lease_s: float) -> Copy:
+    until = plus(now, lease_s)
+    state = _state(copy, "lease") if copy.state == "queued" else copy.state
+    return replace(
+        copy,
+        state=state,
+        faces=_faces(copy, row),
+        lease_until=until,
+        due_at=until,
+        attempts=copy.attempts + 1,
+        first_attempt_at=copy.first_attempt_at or now,
+        limited=False,
+    )
+
+
+def _faces(copy: Copy, row: ApprovalRequest | None) -> tuple[Face, ...]:
+    """A new face when what the buttons mean has changed: first shown, taken over, or another number of followers."""
+    if copy.kind != "card" or row is None or row.outcome is not None:
+        return copy.faces or (Face(0),)
+    last = copy.faces[-1] if copy.faces else None
+    if last and last.revision >= copy.valid_from and (last.upto, last.shown) == (row.last_follow_no, row.waiters):
+        return copy.faces
+    revision = max(last.revision + 1 if last else 0, copy.valid_from)
+    return (*copy.faces, Face(revision, row.last_follow_no, row.waiters))
+
+
+def _state(copy: Copy, event: str) -> CopyState:
+    return apply(DELIVERY, copy.state, event)  # type: ignore[return-value]  # the table's words are the state's words
+
+
+def _doubt(tx: Tx, copy: Copy, row: ApprovalRequest | None) -> None:
+    """The answer to a send never came: it may stand in the chat."""
+    done = replace(copy, state=_state(copy, "doubt"), lease_until=None, due_at=None, sent_at=tx.now)
+    if row is not None and row.outcome is None and copy.kind == "card":
+        if not copy.reposted:
+            done = replace(done, due_at=plus(tx.now, REPOST_AFTER_S), priority=NEW)
+        _start_window(tx, row, copy.destination)
+    tx.put(done)
+
+
+def _repost(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[str]) -> None:
+    if row is None or row.outcome is not None:
+        tx.put(replace(copy, due_at=None))
+        return
+    tx.put(replace(copy, due_at=None, reposted=True))
+    if not copy.reposted and copy.kind == "card" and copy.destination.platform in resend:
+        tx.put(new_card(random_text(12), row, copy.destination, tx.now, NEW, again=True))
+
+
+def posted(
+    tx: Tx, copy_id: str, result: Posted, *, of: str | None, version: int, whole_shown: bool = True
+) -> None:
+    """The platform accepted the message. `of` and `version`: the request and its version that the message shows."""
+    copy = tx.get(Copy, copy_id)
+    if copy is None:
+        return
+    row = _row_of(tx, copy)
+    if copy.request_id != of:
+        version = -1
+    state = _state(copy, "accept") if copy.state == "sending" else _learned_state(copy)
+    done = replace(
+        copy,
+        state=state,
+        message_id=result.message_id,
+        file_id=result.file_id,
+        order=result.order,
+        sent_at=copy.sent_at or tx.now,
+        lease_until=None,
+        attempts=0,
+        shown_version=version,
+        whole_shown=whole_shown,
+        error=None,
+        due_at=None,
+    )
+    if row is None:
+        tx.put(replace(done, state="final"))
+        return
+    if copy.kind == "card":
+        row = _start_window(tx, row, copy.destination)
+        emit(tx, "approval.delivered", row, destination=str(copy.destination), copy=copy.copy_id)
+    tx.put(_after_showing(done, row, version, tx.now))
+
+
+def updated(tx: Tx, copy_id: str, *, of: str | None, version: int) -> None:
+    """An edit went through and shows this version of that request."""
+    copy = tx.get(Copy, copy_id)
+    row = _row_of(tx, copy) if copy else None
+    if copy is None or row is None:
+        return
+    if copy.request_id != of:
+        version = -1
+    done = replace(copy, lease_until=None, attempts=0, shown_version=version, error=None, due_at=None)
+    tx.put(_after_showing(done, row, version, tx.now))
+
+
+def removed(tx: Tx, copy_id: str) -> None:
+    """A panel or prompt was deleted."""
+    copy = tx.get(Copy, copy_id)
+    if copy is not None:
+        tx.put(replace(copy, state="final", due_at=None, lease_until=None, remove=False))
+
+
+def _after_showing(copy: Copy, row: ApprovalRequest, version: int, now: datetime) -> Copy:
+    """When to look at a copy again that now shows `version` of `row`."""
+    if copy.remove:
+        return replace(copy, due_at=now, priority=OTHER)
+    if copy.kind != "card":
+        return replace(copy, remove=True, due_at=now, priority=OTHER) if row.outcome is not None else copy
+    if row.card_version > version:
+        held = row.outcome == "approved" and row.execution.state == "claimed"
+        due = (next_look(row, now) or now) if held and copy.shown_version >= 0 and not _undo_on(row, now) else now
+        return replace(copy, due_at=due, priority=OTHER if row.outcome is None or held else FINAL)
+    if closed(row):
+        return replace(copy, state="final", due_at=None)
+    return replace(copy, due_at=next_look(row, now), priority=OTHER)
+
+
+def _undo_on(row: ApprovalRequest, now: datetime) -> bool:
+    """Whether an Undo button may stand on the card that a claim made stale."""
+    claimed_at = row.execution.claimed_at
+    return row.decided_at is not None and claimed_at is not None and claimed_at >= plus(row.decided_at, UNDO_AFTER_S)
+
+
+def _start_window(tx: Tx, row: ApprovalRequest, destination: Destination) -> ApprovalRequest:
+    """The first sent copy starts the window of the leader and of those that wait with it."""
+    places = row.delivered_to if destination in row.delivered_to else (*row.delivered_to, destination)
+    changed = replace(row, delivered_to=places, notify_by=None)
+    if row.window_by is not None:
+        changed = start_window(tx, changed)
+    if changed != row:
+        tx.put(changed)
+    return changed
+
+
+def start_window(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
+    """Start the window now, also of the followers; the caller stores the returned leader."""
+    for follower in followers(tx, row):
+        if follower.window_by is not None:
+            tx.put(replace(follower, window_by=None, expires_at=deadline(follower, tx.now)))
+    return replace(row, window_by=None, expires_at=deadline(row, tx.now))
+
+
+def put_off(tx: Tx, copy_id: str, until: datetime, error: str | None, *, limited: bool) -> None:
+    """Not now: the destination's budget is spent (`limited`), or the platform asks us to wait."""
+    copy = tx.get(Copy, copy_id)
+    if copy is None:
+        return
+    state = _state(copy, "retry") if copy.state == "sending" else copy.state
+    tx.put(replace(copy, state=state, due_at=until, lease_until=None, error=error, limited=limited))
+
+
+def unreachable(tx: Tx, copy_id: str, error: str) -> None:
+    """Surely not sent: tried again with growing waits, and the request gives up 15 s after the first attempt."""
+    copy = tx.get(Copy, copy_id)
+    if copy is None:
+        return
+    wait = BACKOFF_S[min(copy.attempts, len(BACKOFF_S)) - 1]
+    put_off(tx, copy_id, plus(tx.now, wait), error, limited=False)
+    row = _row_of(tx, copy)
+    unsent = copy.state == "sending" and row is not None and row.outcome is None and not row.delivered_to
+    if unsent and row is not None and row.notify_by is None and copy.first_attempt_at is not None:
+        tx.put(replace(row, notify_by=plus(copy.first_attempt_at, NOTIFY_WITHIN_S), delivery_error=error))
+
+
+def refused(tx: Tx, copy_id: str, error: str) -> None:
+    """The platform refused for good. When every copy was refused and nobody else can answer, nobody was asked."""
+    copy = tx.get(Copy, copy_id)
+    if copy is None:
+        return
+    event = "refuse" if copy.state in ("sending", "queued") else "lose"
+    state = _state(copy, event) if copy.state in ("sending", "queued", "sent") else copy.state
+    tx.put(replace(copy, state=state, due_at=None, lease_until=None, error=error))
+    row = _row_of(tx, copy)
+    if copy.kind != "card" or row is None or row.outcome is not None:
+        return
+    if not _may_reach(tx, row):
+        ending.undeliverable(tx, row, error)
+
+
+def doubtful(tx: Tx, copy_id: str) -> None:
+    """The request was written and the answer lost."""
+    copy = tx.get(Copy, copy_id)
+    if copy is not None and copy.state == "sending":
+        _doubt(tx, copy, _row_of(tx, copy))
+
+
+def _may_reach(tx: Tx, row: ApprovalRequest, *, waiting_counts: bool = True) -> bool:
+    """Whether somebody was or may still be reached: a live copy, or an attached answer client."""
+    for copy in copies_of(tx, row):
+        if copy.kind == "card" and copy.state in ("sent", "ambiguous", "sending"):
+            return True
+        if copy.kind == "card" and copy.state == "queued" and (waiting_counts or copy.limited):
+            return True
+    key = session_key(row.profile, row.session_id)
+    return any(n.gone_at is None or n.gone_at > tx.now for n in tx.find(Notifier, "session", key))
+
+
+def check_notified(tx: Tx, row: ApprovalRequest) -> None:
+    """15 s after the first attempt: unless a copy is out, in flight or waits for a budget, nobody was asked."""
+    if _may_reach(tx, row, waiting_counts=False):
+        tx.put(replace(row, notify_by=plus(tx.now, NOTIFY_WITHIN_S) if not row.delivered_to else None))
+        return
+    ending.undeliverable(tx, row, row.delivery_error or "the platform could not be reached")
+
+
+def learn(tx: Tx, copy: Copy, message_id: str, order: int) -> Copy:
+    """A tap tells us the id of a message whose send has not returned or was lost; a stale one is corrected."""
+    if copy.message_id is not None:
+        return copy
+    row = _row_of(tx, copy)
+    known = replace(
+        copy,
+        state=_learned_state(copy),
+        message_id=message_id,
+        order=order,
+        sent_at=copy.sent_at or tx.now,
+        lease_until=None,
+        due_at=tx.now if row is not None and row.outcome is not None else None,
+        priority=FINAL,
+    )
+    tx.put(known)
+    if row is not None and row.outcome is None and copy.kind == "card":
+        _start_window(tx, row, copy.destination)
+    return known
+
+
+def _learned_state(copy: Copy) -> CopyState:
+    """`sent` for a copy that turns out to stand in the chat, whatever we believed."""
+    return _state(copy, "learn") if copy.state in ("sending", "ambiguous") else "sent"
+
+
+def move_chat(tx: Tx, profile: str, platform: str, old_chat: str, new_chat: str) -> None:
+    """A chat got a new id: unsent copies go there, and open cards are posted anew."""
+    for copy in tx.find(Copy, "open_chat", joined(profile, platform, old_chat)):
+        place = replace(copy.destination, chat_id=new_chat)
+        if copy.state == "queued" or (copy.state == "sending" and copy.message_id is None):
+            tx.put(replace(copy, destination=place, state="queued", due_at=tx.now, lease_until=None))
+            continue
+        tx.put(replace(copy, state="failed", due_at=None, error="the chat moved"))
+        row = _row_of(tx, copy)
+        if copy.kind == "card" and row is not None and not closed(row) and row.outcome is None:
+            places = tuple(place if d == copy.destination else d for d in row.destinations)
+            tx.put(replace(row, destinations=places))
+            tx.put(new_card(random_text(12), row, place, tx.now, NEW))
+
+
+def touch(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
+    """Have the cards of `row` rendered again, since what they show by the clock has moved."""
+    changed = replace(row, card_version=row.card_version + 1)
+    tx.put(changed)
+    show(tx, changed, priority=OTHER)
+    return changed

@@ -1,0 +1,94 @@
+"""What time does by itself: deadlines, lapses, leases. Each enters the store like a tap and races it fairly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from signoff.changes import claiming, ending, sending, stopping
+from signoff.changes.common import plus
+from signoff.model import ApprovalRequest, Notifier, Turn, replace
+from signoff.ports import Tx
+
+
+def sweep_requests(tx: Tx, keys: Iterable[str]) -> int:
+    """End, start or check what is due among these requests; returns how many changed."""
+    count = 0
+    for key in keys:
+        row = tx.get(ApprovalRequest, key)
+        if row is not None and _sweep_request(tx, row):
+            count += 1
+    return count
+
+
+def _sweep_request(tx: Tx, row: ApprovalRequest) -> bool:
+    now = tx.now
+    if row.outcome == "approved" and row.claim_by is not None and row.claim_by <= now:
+        claiming.lapse(tx, row)
+    elif row.outcome is not None:
+        return False
+    elif row.expires_at is not None and row.expires_at <= now:
+        if row.leader_id is not None:
+            ending.leave(tx, row)
+        ending.expire(tx, row)
+    elif row.notify_by is not None and row.notify_by <= now:
+        sending.check_notified(tx, row)
+    elif row.window_by is not None and row.window_by <= now:
+        tx.put(sending.start_window(tx, row))
+    else:
+        return False
+    return True
+
+
+def sweep_turns(tx: Tx, keys: Iterable[str], seen: Mapping[str, datetime]) -> list[str]:
+    """Lapse turns whose lease is over; `seen` (key -> instant) renews those that are being waited for."""
+    lapsed = []
+    for key in keys:
+        turn = tx.get(Turn, key)
+        if turn is None or turn.ended_at is not None or turn.lease_until > tx.now:
+            continue
+        renewed = plus(seen[key], turn.lease_s) if key in seen else None
+        if renewed is not None and renewed > tx.now:
+            tx.put(replace(turn, lease_until=renewed))
+        else:
+            stopping.end_turn(tx, turn, "requester_gone", None)
+            lapsed.append(key)
+    return lapsed
+
+
+def sweep_notifiers(tx: Tx, keys: Iterable[str]) -> None:
+    """Forget answer clients that did not come back in time."""
+    for key in keys:
+        notifier = tx.get(Notifier, key)
+        if notifier is not None and notifier.gone_at is not None and notifier.gone_at <= tx.now:
+            stopping.notifier_gone(tx, notifier)
+
+
+def shift(
+    tx: Tx, requests: Iterable[str], turns: Iterable[str], notifiers: Iterable[str], by: timedelta
+) -> int:
+    """Move every deadline on by the time in which no gateway was up, so that agents find their requests pending and a
+    tap made meanwhile counts; returns how many requests moved."""
+    count = 0
+    for key in requests:
+        row = tx.get(ApprovalRequest, key)
+        if row is not None:
+            times = {
+                name: when + by
+                for name in ("expires_at", "notify_by", "window_by", "claim_by")
+                if (when := getattr(row, name)) is not None
+            }
+            moved = replace(row, **times)
+            tx.put(moved)
+            if row.outcome is None and row.leader_id is None:
+                sending.touch(tx, moved)
+            count += 1
+    for key in turns:
+        turn = tx.get(Turn, key)
+        if turn is not None and turn.ended_at is None:
+            tx.put(replace(turn, lease_until=turn.lease_until + by))
+    for key in notifiers:
+        notifier = tx.get(Notifier, key)
+        if notifier is not None and notifier.gone_at is not None:
+            tx.put(replace(notifier, gone_at=notifier.gone_at + by))
+    return count

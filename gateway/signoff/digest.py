@@ -1,0 +1,47 @@
+"""The digest that binds a decision to the exact action: SHA-256 over RFC 8785 JSON.
+
+It covers the action and the agent's host, as they were sent: no Unicode normalisation, nothing masked. A string with
+bytes that are no UTF-8 (Python's surrogate escapes) is hashed as `{"$bytes": <base64>}`, so that two different byte
+strings never look alike. Test vectors stand in docs/digest.md; every client must agree with them.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from typing import Any
+
+import msgspec
+import rfc8785
+
+from signoff.errors import InvalidInput
+from signoff.model import Action
+
+
+def digest_of(action: Action, host: str | None) -> str:
+    """The hexadecimal digest of `action` on `host`.
+
+    Raises `InvalidInput` for what RFC 8785 cannot write: whole numbers beyond 2**53, NaN and infinity.
+    """
+    document: dict[str, Any] = {"action": _plain(msgspec.to_builtins(action)), "host": _plain(host)}
+    try:
+        return hashlib.sha256(rfc8785.dumps(document)).hexdigest()
+    except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
+        raise InvalidInput(
+            f"The action cannot be bound to a digest: {error}. Send such a number as a string.", param="action"
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    """`value` with undecodable strings replaced by their flagged bytes."""
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return {"$bytes": base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()}
+        return value
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value

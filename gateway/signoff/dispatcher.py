@@ -1,0 +1,318 @@
+"""From the outbox to the platforms: leases due copies, keeps the budgets, posts and edits, stores what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Protocol
+
+from signoff.budget import Budget
+from signoff.changes import sending
+from signoff.changes.common import ANSWER, plus
+from signoff.changes.copies import new_note
+from signoff.changes.sending import Work
+from signoff.errors import (
+    AdapterError,
+    AdapterUnavailable,
+    ChatMoved,
+    RateLimited,
+    SendAmbiguous,
+    SendRefused,
+    StoreError,
+)
+from signoff.ids import random_text
+from signoff.model import ApprovalRequest, Card, Change, Copy, Destination
+from signoff.ports import ChatAdapter, Clock, Store, Tx
+from signoff.timing import wait_until
+
+log = logging.getLogger(__name__)
+
+SEND_TIMEOUT_S = 10.0
+"""A platform that has not answered by then may or may not have posted the message."""
+LEASE_S = 20.0
+"""Longer than any send, so that only a crash lets a lease lapse."""
+MAX_IN_FLIGHT = 256
+POLL_S = 1.0
+"""The longest sleep: another process on the same store may have queued something."""
+
+
+class CardMaker(Protocol):
+    """Renders what a copy shows now."""
+
+    async def card(self, copy: Copy, row: ApprovalRequest | None, *, attach: bool) -> Card:
+        """The card of this copy. Without `attach` a clipped action has no approving button."""
+        ...
+
+
+class Sent(Protocol):
+    """What is told of each send, for metrics."""
+
+    def __call__(self, platform: str, op: str, result: str) -> None: ...
+
+
+class Dispatcher:
+    """One task of the gateway. `adapters` by profile and platform."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        adapters: Mapping[tuple[str, str], ChatAdapter],
+        maker: CardMaker,
+        on_sent: Sent,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._adapters = adapters
+        self._maker = maker
+        self._on_sent = on_sent
+        self._budgets = {key: Budget(adapter.info) for key, adapter in adapters.items()}
+        self._resend = frozenset(a.info.platform for a in adapters.values() if a.info.resend_ambiguous)
+        self._wake = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    # --- the loop ----------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Send until cancelled; sends in flight are then given a moment to end."""
+        unsubscribe = self._store.subscribe(self._on_changes)
+        try:
+            while True:
+                self._wake.clear()
+                try:
+                    more = await self.round()
+                except StoreError as error:
+                    log.error("outbox not read: %s", error)
+                    await self._clock.sleep_until(self._clock.now() + timedelta(seconds=POLL_S))
+                    continue
+                if not more:
+                    await self._rest()
+        finally:
+            unsubscribe()
+            await self._drain()
+
+    def wake(self) -> None:
+        """Something was queued."""
+        self._wake.set()
+
+    async def round(self) -> bool:
+        """Start everything that is due and within budget; True if there is more to do at once."""
+        room = MAX_IN_FLIGHT - len(self._tasks)
+        if room <= 0:
+            await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
+            return True
+        due = await self._store.due(Copy, self._clock.now(), limit=room)
+        if not due:
+            return False
+        ready, later = self._admit(due)
+        if later:
+            await self._store.transact(partial(_put_off, later=later))
+        if ready:
+            change = partial(sending.lease, copy_ids=ready, lease_s=LEASE_S, resend=self._resend)
+            for work in await self._store.transact(change):
+                self._start(work)
+        return True
+
+    def _admit(self, due: Sequence[Copy]) -> tuple[list[str], list[tuple[str, datetime]]]:
+        """Which copies may go now, and until when the others wait for their place's budget."""
+        now = self._clock.now()
+        ready: list[str] = []
+        later: list[tuple[str, datetime]] = []
+        queued: Counter[Destination] = Counter()
+        for copy in due:
+            op = _op(copy)
+            key = (copy.profile, copy.destination.platform)
+            if op is None or key not in self._budgets:
+                ready.append(copy.copy_id)
+                continue
+            budget, group = self._budgets[key], self._adapters[key].is_group(copy.destination)
+            wait_s = budget.wait(copy.destination, op, now, group=group, priority=copy.priority)
+            if wait_s > 0:
+                # Each behind the one before it, so that a long queue is not looked at again all at once.
+                later.append((copy.copy_id, plus(now, wait_s + queued[copy.destination] * budget.pace_s(group))))
+                queued[copy.destination] += 1
+            else:
+                budget.take(copy.destination, op, now, group=group)
+                ready.append(copy.copy_id)
+        return ready, later
+
+    async def _rest(self) -> None:
+        until = self._clock.now() + timedelta(seconds=POLL_S)
+        due = await self._store.next_due(Copy)
+        await wait_until(self._clock, min(due, until) if due else until, self._wake)
+
+    def _on_changes(self, changes: Sequence[Change]) -> None:
+        self._wake.set()
+
+    def _start(self, work: Work) -> None:
+        task = asyncio.create_task(self._do(work), name=f"send-{work.copy.copy_id}")
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._wake.set()
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a send ended in an error", exc_info=task.exception())
+
+    async def idle(self) -> None:
+        """Return once nothing that may go now is waiting or under way."""
+        while True:
+            now = self._clock.now()
+            due = await self._store.due(Copy, now, limit=1)
+            if not due and not self._tasks:
+                return
+            self._wake.set()
+            if self._tasks:
+                await asyncio.wait(self._tasks, timeout=0.05)
+            else:
+                await asyncio.sleep(0)
+
+    async def _drain(self) -> None:
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=3.0)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    # --- one piece of work -------------------------------------------------------------------
+
+    async def _do(self, work: Work) -> None:
+        copy = work.copy
+        adapter = self._adapters.get((copy.profile, copy.destination.platform))
+        if adapter is None:
+            await self._store.transact(
+                partial(sending.refused, copy_id=copy.copy_id, error=f"{copy.destination.platform} is not served here")
+            )
+            return
+        doers: dict[str, Callable[[Work, ChatAdapter], Awaitable[None]]] = {
+            "post": self._post,
+            "update": self._update,
+            "delete": self._delete,
+        }
+        try:
+            await doers[work.op](work, adapter)
+            outcome = "ok"
+        except AdapterError as error:
+            outcome = error.code
+            await self._failed(work, error)
+        except TimeoutError:
+            outcome = "timeout"
+            await self._failed(work, SendAmbiguous())
+        self._on_sent(copy.destination.platform, work.op, outcome)
+
+    async def _post(self, work: Work, adapter: ChatAdapter) -> None:
+        copy, row = work.copy, work.row
+        card = await self._maker.card(copy, row, attach=True)
+        reply_to = await self._reply_to(copy)
+        whole = True
+        try:
+            async with asyncio.timeout(SEND_TIMEOUT_S):
+                result = await adapter.post(copy.destination, card, reply_to=reply_to)
+        except SendRefused:
+            if card.attachment is None:
+                raise
+            # The whole text could not be attached: the card goes without it, and without a way to approve.
+            whole = False
+            card = await self._maker.card(copy, row, attach=False)
+            async with asyncio.timeout(SEND_TIMEOUT_S):
+                result = await adapter.post(copy.destination, card, reply_to=reply_to)
+        await self._store.transact(
+            partial(
+                sending.posted,
+                copy_id=copy.copy_id,
+                result=result,
+                of=row.request_id if row is not None else None,
+                version=row.card_version if row is not None else 0,
+                whole_shown=whole,
+            )
+        )
+
+    async def _reply_to(self, copy: Copy) -> str | None:
+        if copy.kind == "note":
+            return copy.panel
+        if copy.parent_copy is None:
+            return None
+        parent = await self._store.get(Copy, copy.parent_copy)
+        return parent.message_id if parent else None
+
+    async def _update(self, work: Work, adapter: ChatAdapter) -> None:
+        copy, row = work.copy, work.row
+        card = await self._maker.card(copy, row, attach=copy.whole_shown)
+        async with asyncio.timeout(SEND_TIMEOUT_S):
+            await adapter.update(copy.destination, copy.message_id or "", card)
+        await self._store.transact(
+            partial(
+                sending.updated,
+                copy_id=copy.copy_id,
+                of=row.request_id if row is not None else None,
+                version=row.card_version if row is not None else 0,
+            )
+        )
+
+    async def _delete(self, work: Work, adapter: ChatAdapter) -> None:
+        copy = work.copy
+        async with asyncio.timeout(SEND_TIMEOUT_S):
+            await adapter.delete(copy.destination, copy.message_id or "")
+        await self._store.transact(partial(sending.removed, copy_id=copy.copy_id))
+
+    async def _failed(self, work: Work, error: AdapterError) -> None:
+        copy, now = work.copy, self._clock.now()
+        change: Callable[[Tx], None]
+        if isinstance(error, RateLimited):
+            until = plus(now, error.retry_after_s)
+            self._budgets[copy.profile, copy.destination.platform].hold(copy.destination, until)
+            change = partial(sending.put_off, copy_id=copy.copy_id, until=until, error=error.message, limited=True)
+        elif isinstance(error, ChatMoved):
+            change = partial(
+                sending.move_chat,
+                profile=copy.profile,
+                platform=copy.destination.platform,
+                old_chat=copy.destination.chat_id,
+                new_chat=error.new_chat_id,
+            )
+        elif isinstance(error, SendAmbiguous) and work.op == "post":
+            change = partial(sending.doubtful, copy_id=copy.copy_id)
+        elif isinstance(error, AdapterUnavailable | SendAmbiguous):
+            change = partial(sending.unreachable, copy_id=copy.copy_id, error=error.message)
+        else:
+            change = partial(sending.refused, copy_id=copy.copy_id, error=error.message)
+        await self._store.transact(change)
+
+    # --- saying something --------------------------------------------------------------------
+
+    async def say(
+        self,
+        profile: str,
+        destination: Destination,
+        card: Card,
+        *,
+        reply_to: str | None = None,
+        priority: int = ANSWER,
+    ) -> None:
+        """Queue a message of Signoff's own words: durable, within the budget, before cards."""
+        copy_id = random_text(12)
+
+        def change(tx: Tx) -> None:
+            tx.put(
+                new_note(copy_id, profile, destination, card, now=tx.now, priority=priority, reply_to=reply_to)
+            )
+
+        await self._store.transact(change)
+        self.wake()
+
+
+def _op(copy: Copy) -> str | None:
+    """What a due copy will cost, or None for what sends nothing."""
+    if copy.remove:
+        return "edit" if copy.message_id else None
+    return {"queued": "post", "sent": "edit"}.get(copy.state)
+
+
+def _put_off(tx: Tx, later: Sequence[tuple[str, datetime]]) -> None:
+    for copy_id, until in later:
+        sending.put_off(tx, copy_id, until, None, limited=True)

@@ -1,0 +1,184 @@
+"""Every ending in one place: the word, the agent's message, the summary, the card's lines, the labels of the metric.
+
+A surface that needs to say how a request ended asks here, so the same word stands on the card, in the record, in the
+event and in the metric. Times in texts are UTC; a card's own clocks are spans that the reader's app may localise.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from signoff.answers import done_answer, lost_answer
+from signoff.changes.grants import time_box
+from signoff.display import shown
+from signoff.durations import clock, duration_long, window, window_long
+from signoff.model import Actor, ApprovalRequest, Block
+from signoff.statuses import execution_line, status_blocks
+from signoff.wording import (
+    LEASE_WORDS_S,
+    PlaceTitle,
+    approved_text,
+    by_policy,
+    cause_words,
+    claim_window_s,
+    delivery_error,
+    first_operand,
+    people,
+    person_name,
+    t,
+    window_s,
+)
+
+__all__ = [
+    "Ending",
+    "done_answer",
+    "ending",
+    "execution_line",
+    "lost_answer",
+    "message",
+    "person_name",
+    "status_blocks",
+    "user_summary",
+]
+
+
+class Ending(Struct, frozen=True):
+    """How a request stands, for every surface."""
+
+    word: str
+    message: str
+    summary: str
+    status: tuple[Block, ...]
+    labels: tuple[str, str]
+    """Outcome and cause, for the metric."""
+
+
+def ending(row: ApprovalRequest, now: datetime, *, title: PlaceTitle, prefix: str = "/", here: str = "") -> Ending:
+    """Everything that is said of how `row` stands. `here` is the copy the status lines are for."""
+    return Ending(
+        word=row.outcome or "pending",
+        message=message(row, now),
+        summary=user_summary(row, now),
+        status=status_blocks(row, now, title=title, prefix=prefix, here=here),
+        labels=(row.outcome or "pending", row.cause or ""),
+    )
+
+
+# --- what the agent reads ------------------------------------------------------------------------
+
+
+def message(row: ApprovalRequest, now: datetime) -> str:
+    """The agent's text: starts with BLOCKED whenever the action must not run, and names a denial only where a person
+    denied. Empty while nobody has answered."""
+    if row.outcome is None:
+        return ""
+    if row.outcome == "approved":
+        return _approved_message(row, now)
+    if row.outcome == "denied":
+        if row.repeat_of:
+            passed = (now - (row.decided_at or now)).total_seconds()
+            return t("agent.denied.repeat", duration=duration_long(passed))
+        if row.reason:
+            return t("agent.denied.reason", reason=_quoted(row.reason))
+        return t("agent.denied.plain")
+    if row.outcome == "timeout":
+        return _timeout_message(row)
+    if row.outcome == "cancelled":
+        return _cancelled_message(row)
+    if row.outcome == "notify_failed":
+        return t("agent.notify_failed.plain")
+    if row.outcome == "staged":
+        return t("agent.staged.plain", id=row.short_id)
+    return _blocked_message(row)
+
+
+def _quoted(reason: str) -> str:
+    """A person's reason as quoted data: no quote or line break in it can end the quotation."""
+    return shown(" ".join(reason.split()), prose=True).replace('"', "'")
+
+
+def _approved_message(row: ApprovalRequest, now: datetime) -> str:
+    state, cause = row.execution.state, row.execution.cause
+    if state == "lapsed":
+        return t("agent.lapsed.plain", duration=window_long(claim_window_s(row)))
+    if state == "not_run":
+        if cause == "changed_since_review":
+            return t("agent.not_run.changed", file=first_operand(row))
+        return t(f"agent.not_run.{cause or 'reported'}")
+    by = row.decided_by[0] if row.decided_by else Actor(type="system")
+    if by.type == "grant":
+        return t("agent.approved.grant")
+    if by.type == "policy":
+        return by_policy("agent.approved", by)
+    if row.choice and time_box(row.choice):
+        until = (row.decided_at or now) + (time_box(row.choice) or timedelta())
+        return t("agent.approved.time_box", clock=clock(until, now=now))
+    return t(f"agent.approved.{row.choice or 'once'}")
+
+
+def _timeout_message(row: ApprovalRequest) -> str:
+    passed = window_long(window_s(row))
+    agreed = sum(v.choice != "deny" for v in row.votes)
+    if any(v.choice == "deny" for v in row.votes):
+        return t("agent.timeout.contested", agreed=agreed, needed=row.threshold, duration=passed)
+    if row.votes:
+        return t("agent.timeout.votes", agreed=agreed, needed=row.threshold, duration=passed)
+    return t("agent.timeout.plain", duration=passed)
+
+
+def _cancelled_message(row: ApprovalRequest) -> str:
+    table = "cancelled_contested" if any(v.choice == "deny" for v in row.votes) else "cancelled"
+    cause = row.cause or "withdrawn"
+    values: dict[str, str | int] = {}
+    if cause == "requester_gone":
+        values["duration"] = window(LEASE_WORDS_S)
+    if cause == "superseded":
+        values["id"] = row.superseded_by or ""
+    return t(f"agent.{table}.{cause}", **values)
+
+
+def _blocked_message(row: ApprovalRequest) -> str:
+    by = row.decided_by[0] if row.decided_by else Actor(type="policy", rule="unknown")
+    if by.setting:
+        kind = t(f"agent.session_kind.{row.kind}")
+        return t("agent.blocked.setting", setting=by.setting, session_kind=kind)
+    return t("agent.blocked.rule", rule=by.rule or "unknown", sentence=row.description)
+
+
+# --- what the session's user reads ---------------------------------------------------------------
+
+
+def user_summary(row: ApprovalRequest, now: datetime) -> str:
+    """One sentence for people, without mark and time; it never says that somebody refused what nobody answered."""
+    if row.outcome is None:
+        return ""
+    if row.outcome == "approved":
+        return _approved_summary(row, now)
+    if row.outcome == "denied":
+        name = people(row.decided_by)
+        if row.reason:
+            return t("summary.denied.reason", person=name, reason=shown(row.reason, prose=True))
+        return t("summary.denied.person", person=name)
+    if row.outcome == "timeout":
+        agreed = sum(v.choice != "deny" for v in row.votes)
+        if row.votes:
+            return t("summary.timeout.votes", agreed=agreed, needed=row.threshold, duration=window(window_s(row)))
+        return t("summary.timeout.plain", duration=window(window_s(row)))
+    if row.outcome == "cancelled":
+        key, values = cause_words(row, now)
+        return t(f"summary.cancelled.{key}", **values)
+    if row.outcome == "notify_failed":
+        if row.destinations:
+            place = row.destinations[0].platform.capitalize()
+            return t("summary.notify_failed.refused", place=place, cause=delivery_error(row))
+        return t("summary.notify_failed.no_place")
+    if row.outcome == "staged":
+        return t("summary.staged", id=row.short_id)
+    by = row.decided_by[0] if row.decided_by else Actor(type="policy")
+    return by_policy("summary.blocked", by)
+
+
+def _approved_summary(row: ApprovalRequest, now: datetime) -> str:
+    return approved_text("summary.approved", row, now)

@@ -1,0 +1,337 @@
+"""The composition root: opens the store, loads the adapters, wires the use cases and runs their loops."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime
+from importlib.metadata import entry_points
+from typing import Any
+
+from msgspec import UNSET, UnsetType
+
+from signoff.broker import Ask, Broker, decode_action
+from signoff.clock import SystemClock
+from signoff.commands import Commands
+from signoff.config import Config
+from signoff.dispatcher import Dispatcher
+from signoff.errors import AdapterError, AdapterFatal, ConfigError, StoreError
+from signoff.inbox import ProfileInbox
+from signoff.keyring import load_signer
+from signoff.keys import Keys
+from signoff.maker import Maker
+from signoff.model import Action, ApprovalRequest, Destination, Note, Session, SessionKind, Turn, replace
+from signoff.ports import ChatAdapter, Clock, Store, Tx
+from signoff.sessions import Declaration, Sessions
+from signoff.settings import Profile
+from signoff.stores.open import open_store
+from signoff.sweeper import Sweeper
+from signoff.taps import Taps
+from signoff.telemetry import Telemetry, TimedStore
+
+log = logging.getLogger(__name__)
+
+FIRST_TRY_S = 3.0
+"""How long the start waits for each platform's first round; all are tried at once."""
+RESTART_S = (1.0, 2.0, 5.0, 15.0, 30.0)
+DRAIN_S = 4.0
+"""What is still going out at the end may take this long."""
+
+
+class Gateway:
+    """One gateway in this process. `async with Gateway(config) as gateway:` opens and connects it.
+
+    `adapters` replaces what the configuration would load (embedding, tests); `clock` and `store` likewise.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        clock: Clock | None = None,
+        store: Store | None = None,
+        adapters: Mapping[tuple[str, str], ChatAdapter] | None = None,
+    ) -> None:
+        self.config = config
+        self.clock: Clock = clock or SystemClock()
+        self.profiles: dict[str, Profile] = {
+            name: replace(profile, own_paths=_own_paths(config), own_pid=os.getpid())
+            for name, profile in config.profiles.items()
+        }
+        self.adapters: dict[tuple[str, str], ChatAdapter] = dict(adapters or {})
+        self.telemetry = Telemetry()
+        self.ready = False
+        self.started_at: datetime = self.clock.now()
+        self._given = adapters is not None
+        self._store = store
+        self._stack = AsyncExitStack()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._receivers: list[asyncio.Task[None]] = []
+
+    # --- life ----------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Gateway:
+        """Open and connect; every platform had its first try when this returns."""
+        await self.open()
+        try:
+            await self.connect(self.config.gateway.hooks_url)
+        except BaseException:
+            await self.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Stop receiving, let what is going out end, close everything."""
+        await self.aclose()
+
+    async def open(self) -> None:
+        """Open the store and the use cases; nothing is sent or received yet. Raises `StoreError`, `ConfigError`."""
+        store = self._store or open_store(self.config.gateway.store, self.clock)
+        self.store: Store = TimedStore(store, self.telemetry)
+        try:
+            self.signer = load_signer(self.config.gateway.token_key_file, self.clock.now())
+            self.broker = Broker(self.store, self.clock, self.profiles, self.served)
+            self.sessions = Sessions(self.store, self.profiles, self.served)
+            self.keys = Keys(self.store, self.profiles)
+            self.sweeper = Sweeper(self.store, self.clock, self.broker.waiters)
+            self._stack.callback(await self.telemetry.follow(self.store, self.profiles))
+            down = await self.sweeper.resume()
+        except BaseException:
+            await self.store.aclose()
+            raise
+        if down.total_seconds() > 1:
+            log.info("deadlines moved on by %.0f s, the time no gateway was up", down.total_seconds())
+
+    async def connect(self, hooks_base: str | None) -> None:
+        """Load the adapters, start every loop, and wait for each platform's first round (at most 3 s)."""
+        if not self._given:
+            await self._load_adapters(hooks_base)
+        infos = {platform: adapter.info for (_, platform), adapter in self.adapters.items()}
+        maker = Maker(self.store, self.clock, self.signer, infos)
+        self.dispatcher = Dispatcher(self.store, self.clock, self.adapters, maker, self._on_sent)
+        taps = Taps(self.broker, self.dispatcher, self.store, self.clock, self.signer, maker.title)
+        commands = Commands(
+            self.broker, self.sessions, self.dispatcher, self.store, self.clock, platform_title=maker.title
+        )
+        for loop in (self.sweeper.run, self.dispatcher.run, self.telemetry.watch_loop):
+            self._tasks.append(asyncio.create_task(self._watched(loop), name=loop.__qualname__))
+        for (profile, platform), adapter in self.adapters.items():
+            inbox = ProfileInbox(
+                profile, adapter.info, store=self.store, taps=taps, commands=commands, dispatcher=self.dispatcher
+            )
+            task = asyncio.create_task(self._receive(adapter, inbox), name=f"receive-{profile}-{platform}")
+            self._receivers.append(task)
+        await asyncio.gather(*(self._first_round(key, adapter) for key, adapter in self.adapters.items()))
+        self.ready = True
+
+    async def aclose(self) -> None:
+        """Stop in the order that loses nothing: taps first, then sends, then the store. Idempotent."""
+        await self.stop_receiving()
+        if self._tasks:
+            with contextlib.suppress(TimeoutError, StoreError):
+                async with asyncio.timeout(DRAIN_S):
+                    await self.dispatcher.idle()
+        await _cancelled(self._tasks)
+        for adapter in self.adapters.values():
+            await adapter.aclose()
+        if hasattr(self, "broker"):
+            self.broker.waiters.close()
+            await self._stack.aclose()
+            await self.store.aclose()
+
+    async def stop_receiving(self) -> None:
+        """Take no more taps; those received already are answered first."""
+        self.ready = False
+        await _cancelled(self._receivers)
+
+    # --- adapters --------------------------------------------------------------------------------
+
+    def served(self, profile: str) -> frozenset[str]:
+        """The platforms this gateway serves for a profile."""
+        named = {platform for name, platform in self.adapters if name == profile}
+        if self._given:
+            return frozenset(named)
+        configured = self.profiles[profile].platforms if profile in self.profiles else {}
+        return frozenset(named | set(configured))
+
+    async def _load_adapters(self, hooks_base: str | None) -> None:
+        for name, profile in self.profiles.items():
+            for platform, settings in profile.platforms.items():
+                adapter = await self._load_adapter(name, platform, dict(settings), hooks_base)
+                if adapter is not None:
+                    self.adapters[name, platform] = adapter
+
+    async def _load_adapter(
+        self, profile: str, platform: str, settings: dict[str, Any], hooks_base: str | None
+    ) -> ChatAdapter | None:
+        """One platform's adapter; a missing extra is one clear line, and the others serve."""
+        point = next(iter(entry_points(group="signoff.adapters", name=platform)), None)
+        if point is None:
+            raise ConfigError(f"platforms.{platform}: no installed adapter serves it.")
+        try:
+            factory = point.load()
+        except ImportError as error:
+            log.error(
+                "platforms.%s: its library is missing (%s). Mend: pip install 'signoff[%s]'",
+                platform,
+                error.name,
+                platform,
+            )
+            return None
+        if settings.get("mode") in ("webhook", "http"):
+            if hooks_base is None:
+                raise ConfigError(
+                    f"platforms.{platform}.mode = {settings['mode']!r} needs the hooks listener: run `signoff serve`."
+                )
+            settings["hooks_url"] = f"{hooks_base.rstrip('/')}/hooks/{profile}/{platform}"
+            settings["hook_secret"] = await self._hook_secret(profile, platform)
+        adapter: ChatAdapter = factory(factory.config_type(**settings), clock=self.clock, profile=profile)
+        return adapter
+
+    async def _hook_secret(self, profile: str, platform: str) -> str:
+        """The secret a platform proves itself with: made once, kept in the store."""
+        name = f"hook-secret:{profile}:{platform}"
+        drawn = secrets.token_urlsafe(32)
+
+        def change(tx: Tx) -> str:
+            known = tx.get(Note, name)
+            if known is not None:
+                return known.value
+            tx.put(Note(name=name, value=drawn))
+            return drawn
+
+        return await self.store.transact(change)
+
+    async def _receive(self, adapter: ChatAdapter, inbox: ProfileInbox) -> None:
+        """Keep an adapter receiving: it heals by itself, and what ends it anyway is logged and tried again."""
+        platform = adapter.info.platform
+        for attempt in range(1_000_000):
+            try:
+                await adapter.run(inbox)
+                return
+            except AdapterFatal as error:
+                log.error("platforms.%s stopped: %s", platform, error.message)
+                return
+            except Exception:  # the adapter's outer edge: whatever ended it, the other platforms go on
+                log.exception("platforms.%s: receiving ended in an error; it is started again", platform)
+                self.telemetry.unexpected()
+            await asyncio.sleep(RESTART_S[min(attempt, len(RESTART_S) - 1)])
+
+    async def _first_round(self, key: tuple[str, str], adapter: ChatAdapter) -> None:
+        try:
+            async with asyncio.timeout(FIRST_TRY_S):
+                await adapter.ready()
+        except (AdapterError, TimeoutError) as error:
+            reason = error.message if isinstance(error, AdapterError) else f"no answer within {FIRST_TRY_S:g} s"
+            log.error("platforms.%s (profile %s) is not connected: %s; it is tried again", key[1], key[0], reason)
+
+    async def _watched(self, loop: Callable[[], Any]) -> None:
+        """Run one of the gateway's own loops; a defect in it is logged and it is started again."""
+        while True:
+            try:
+                await loop()
+                return
+            except Exception:  # the loop's outer edge: a defect in one round must not end it for good
+                log.exception("%s ended in an error; it is started again", loop.__qualname__)
+                self.telemetry.unexpected()
+                await asyncio.sleep(1.0)
+
+    def _on_sent(self, platform: str, op: str, result: str) -> None:
+        self.telemetry.sent(platform, result)
+
+    # --- what embedders call -----------------------------------------------------------------------
+
+    async def session(
+        self,
+        session_id: str,
+        *,
+        kind: SessionKind = "chat",
+        destination: Destination | None = None,
+        user_id: str | None = None,
+        parent: str | None = None,
+        profile: str = "default",
+    ) -> Session:
+        """Declare a session of this process."""
+        declaration = Declaration(
+            session_id=session_id, kind=kind, destination=destination, user_id=user_id, parent=parent
+        )
+        return await self.sessions.declare(profile, declaration, None)
+
+    async def request(
+        self,
+        action: Action | dict[str, Any],
+        *,
+        session_id: str,
+        turn_id: str | None = None,
+        timeout_s: float | UnsetType | None = UNSET,
+        reason: str | None = None,
+        choices: tuple[str, ...] | None = None,
+        request_id: str | None = None,
+        host: str | None = None,
+        profile: str = "default",
+    ) -> ApprovalRequest:
+        """Ask, wait, and claim: `may_run` of the answer is permission to run it once, now.
+
+        Cancelling the caller withdraws the question. Raises `InvalidInput`, `SessionNotFound`, `TurnNotFound`.
+        """
+        ask = Ask(
+            action=decode_action(action) if isinstance(action, dict) else action,
+            session_id=session_id,
+            turn_id=turn_id,
+            timeout_s=timeout_s,
+            reason=reason,
+            choices=choices,
+            request_id=request_id,
+            host=host,
+        )
+        return await self.broker.ask(profile, ask)
+
+    @asynccontextmanager
+    async def turn(self, session_id: str, *, lease_s: float = 60.0, profile: str = "default") -> AsyncIterator[Turn]:
+        """A turn that lives as long as the block, and ends with the right cause."""
+        turn = await self.sessions.open_turn(profile, session_id, lease_s=lease_s)
+        cause = "turn_ended"
+        try:
+            async with self.broker.keep_turn(profile, turn.turn_id):
+                yield turn
+        except BaseException:
+            cause = "turn_interrupted"
+            raise
+        finally:
+            await asyncio.shield(self.sessions.end_turn(profile, turn.turn_id, cause, None))  # type: ignore[arg-type]
+
+    async def health(self) -> dict[str, Any]:
+        """Facts per adapter and of the store. Never raises for a part that is down."""
+        try:
+            store: dict[str, Any] = {"status": "ok", **await self.store.check()}
+        except StoreError as error:
+            store = {"status": "failed", "error": error.message}
+        platforms = {}
+        for (profile, platform), adapter in self.adapters.items():
+            health = adapter.health()
+            platforms[f"{profile}/{platform}"] = {
+                "state": health.state,
+                "last_heard_at": health.last_heard_at,
+                "detail": health.detail,
+                "history": list(health.history),
+            }
+        return {"store": store, "platforms": platforms, "waiting": len(self.broker.waiters)}
+
+
+def _own_paths(config: Config) -> tuple[str, ...]:
+    """The gateway's own files, which no action may touch."""
+    paths = [config.gateway.state_dir, config.gateway.token_key_file, *([config.file] if config.file else [])]
+    return tuple(dict.fromkeys(str(path) for path in paths))
+
+
+async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    tasks.clear()
+

@@ -1,0 +1,84 @@
+"""What an adapter hands in, for one profile and platform: taps, typed messages, moved chats, its own small values."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from signoff.cards import text_card
+from signoff.changes import sending
+from signoff.commands import Commands
+from signoff.dispatcher import Dispatcher
+from signoff.model import Answer, Event, Message, Note, Tap
+from signoff.ports import AdapterInfo, Store, Tx
+from signoff.taps import Taps
+
+log = logging.getLogger(__name__)
+
+
+class ProfileInbox:
+    """The `Inbox` of one adapter."""
+
+    def __init__(
+        self,
+        profile: str,
+        info: AdapterInfo,
+        *,
+        store: Store,
+        taps: Taps,
+        commands: Commands,
+        dispatcher: Dispatcher,
+    ) -> None:
+        self._profile = profile
+        self._info = info
+        self._store = store
+        self._taps = taps
+        self._commands = commands
+        self._dispatcher = dispatcher
+
+    async def tap(self, tap: Tap) -> Answer:
+        """Decide by a button."""
+        return await self._taps.tap(self._profile, tap, self._info)
+
+    async def message(self, message: Message) -> None:
+        """A reply to a prompt is a reason; everything else may be a command."""
+        told = await self._taps.typed_reason(self._profile, message, self._info)
+        if told is None:
+            await self._commands.handle(self._profile, message, self._info)
+            return
+        card = text_card([told])
+        await self._dispatcher.say(self._profile, message.destination, card, reply_to=message.message_id)
+
+    async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
+        """Open cards are posted anew in the chat's new id."""
+        change = partial(
+            sending.move_chat, profile=self._profile, platform=platform, old_chat=old_chat_id, new_chat=new_chat_id
+        )
+        await self._store.transact(change)
+        self._dispatcher.wake()
+
+    async def load(self, name: str) -> str | None:
+        """A small durable value of the adapter's."""
+        note = await self._store.get(Note, self._name(name))
+        return note.value if note else None
+
+    async def save(self, name: str, value: str) -> None:
+        """Keep such a value."""
+
+        def change(tx: Tx) -> None:
+            tx.put(Note(name=self._name(name), value=value))
+
+        await self._store.transact(change)
+
+    async def alarm(self, what: str, detail: str) -> None:
+        """Log and record what an operator must look at."""
+        log.error("%s.%s: %s", self._info.platform, what, detail)
+
+        def change(tx: Tx) -> None:
+            data = {"what": what, "detail": detail[:500], "platform": self._info.platform}
+            tx.emit(Event(profile=self._profile, type="adapter.alarm", at=tx.now, data=data))
+
+        await self._store.transact(change)
+
+    def _name(self, name: str) -> str:
+        return f"adapter:{self._profile}:{self._info.platform}:{name}"

@@ -1,0 +1,45 @@
+"""From an action and who asks to a verdict: what the ladder is told, and what it is not."""
+
+from __future__ import annotations
+
+from signoff.model import Action, Code, Command, Elicitation, FileWrite, Rule, Session, Tool
+from signoff.policy import JudgeContext, Verdict, judge
+from signoff.settings import AgentSettings, Profile
+
+
+def judge_action(
+    action: Action, profile: Profile, agent: AgentSettings, session: Session, root: Session, *, attended: bool
+) -> Verdict:
+    """The ladder's verdict for this action in this session. Facts that lower a verdict come from the registration."""
+    context = JudgeContext(
+        shell=action.shell if isinstance(action, Command) else None,
+        kind=root.kind,
+        attended=attended,
+        mode=profile.approvals.mode,
+        bypass=session.bypass_until is not None,
+        isolated=agent.isolation is not None,
+        cron_mode=profile.approvals.cron_mode,
+        unattended_mode=profile.approvals.unattended_mode,
+        single_query_mode=profile.approvals.single_query_mode,
+        deny=profile.approvals.deny,
+        own_paths=profile.own_paths,
+        own_pid=profile.own_pid,
+    )
+    kind: str = action.__struct_config__.tag  # type: ignore[assignment]  # every action has a string tag
+    return judge(kind, judged_text(action), context)
+
+
+def judged_text(action: Action) -> str:
+    """The text of an action that is judged: the command, the script, the tool's or file's name."""
+    if isinstance(action, Command):
+        return action.command
+    if isinstance(action, Code):
+        return action.code
+    if isinstance(action, Tool):
+        return action.name
+    if isinstance(action, FileWrite):
+        return action.path
+    if isinstance(action, Elicitation):
+        return action.server
+    assert isinstance(action, Rule)  # noqa: S101  # the union is closed
+    return action.rule_key

@@ -1,0 +1,145 @@
+"""Secrets taken out of text that people, logs and records see; the exact text stays with its own agent.
+
+A secret is found by its form (prefixes of issuers, JWT, private keys, addresses with a password), by the name beside
+it (`DB_PASSWORD=…`, `--token …`, `Authorization: …`), or because a long word looks drawn by lot. A mask covers only
+characters of `[A-Za-z0-9_+/=.-]` inside one word: `gh⟨36 masked⟩9k` from 16 characters up, `⟨9 masked⟩` below.
+
+Never covered: a command word that has arguments, operators, expansions (`$(…)`, `$NAME`), paths, and the value of a
+variable that the same text runs as a command. A mask must not hide what is done, so in doubt the word stays.
+Known limits: a password with blanks is masked only where nothing in it could be run; lower-case letters alone never
+count as random; 40 and 64 hexadecimal digits and UUIDs are names unless a name beside them says otherwise; a secret
+spelt in pieces (`gh"p_…"`) is not put together.
+
+Every scan walks the text once; no pattern can start twice on the same stretch.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Final
+
+import msgspec
+
+from signoff import secret_forms
+from signoff.randomness import looks_like_path
+from signoff.secret_names import NamedSecrets
+from signoff.visible import CLOSE, OPEN, is_hidden
+
+Span = tuple[int, int]
+
+SHOWN_FROM: Final = 16
+"""A masked word of at least this length shows two characters at each end; of a shorter one that would be too much."""
+_SHOWN: Final = 2
+_LOOK_BACK: Final = 64
+
+_WORD_CHARS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_+/=.-"
+_WORD: Final = re.compile(r"[A-Za-z0-9_+/=.-]+")
+_ODD: Final = re.compile(r"[^\n\t\x20-\x7e]")
+_OPERATORS: Final = "\n;|&(`{!"
+_PREFIX_WORD: Final = re.compile(
+    r"(?:^|[\s;|&(`{!\"'])(?:sudo|doas|exec|command|eval|env|nohup|time|xargs|then|do|else|if|while|until|-c"
+    r"|[A-Za-z_][A-Za-z0-9_]*=\S*)[ \t]+[\"'\\]*\Z"
+)
+_ARGUMENT: Final = re.compile(r"[A-Za-z0-9_+/=.-]{0,64}[\"']?[ \t]++(?![#;|&)}])\S")
+
+
+class Mask(msgspec.Struct, frozen=True, kw_only=True):
+    """One covered stretch of a text: `text[start:end]` is shown as `shown`."""
+
+    start: int
+    end: int
+    shown: str
+
+
+def mask(text: str, *, prose: bool = False) -> str:
+    """Return `text` with its secrets masked and nothing else changed.
+
+    For logs and records. What people read goes through `signoff.display.shown`, which also keeps text from imitating
+    a mask. `prose` says that the text is no command, so that its first words are no command words.
+    """
+    pieces, at = [], 0
+    for covered in masks(text, prose=prose):
+        pieces += [text[at : covered.start], covered.shown]
+        at = covered.end
+    return "".join(pieces) + text[at:]
+
+
+def masks(text: str, *, prose: bool = False) -> list[Mask]:
+    """Return the masks for `text`, in order and apart from each other.
+
+    Secrets are looked for in the text as it stands and once more without the characters nobody can see, so that a
+    zero-width space inside a token does not uncover it. A secret that such a character or any other divides is masked
+    in pieces that show nothing of their own.
+    """
+    found = list(_secrets(text, prose))
+    if _ODD.search(text):
+        found += _behind_hidden(text, prose)
+    covered: list[Mask] = []
+    for start, end in _merged([span for span in found if not _is_path(text, *span)]):
+        words = list(_WORD.finditer(text, start, end))
+        alone = len(words) == 1
+        covered += [Mask(start=word.start(), end=word.end(), shown=_label(word[0], alone=alone)) for word in words]
+    return covered
+
+
+def _label(secret: str, *, alone: bool) -> str:
+    if alone and len(secret) >= SHOWN_FROM:
+        return f"{secret[:_SHOWN]}{OPEN}{len(secret) - 2 * _SHOWN:,} masked{CLOSE}{secret[-_SHOWN:]}"
+    return f"{OPEN}{len(secret):,} masked{CLOSE}"
+
+
+def _secrets(text: str, prose: bool) -> Iterator[Span]:
+    anywhere: tuple[Callable[[str], Iterable[Span]], ...] = (secret_forms.issued, secret_forms.random_words)
+    for span in chain.from_iterable(find(text) for find in anywhere):
+        if prose or not _is_command_word(text, span):
+            yield span
+    elsewhere = (secret_forms.addressed, secret_forms.private_keys, secret_forms.logins)
+    yield from chain.from_iterable(find(text) for find in elsewhere)
+    yield from NamedSecrets(text).spans()
+
+
+def _is_path(text: str, start: int, end: int) -> bool:
+    return text.startswith(("/", "./", "../", "~"), start) and looks_like_path(text[start:end])
+
+
+def _is_command_word(text: str, span: Span) -> bool:
+    """Tell whether the word is the first of a simple command and has arguments.
+
+    A word alone on its line is data (a line of a file that is being written) far oftener than a command.
+    """
+    if not _ARGUMENT.match(text, span[1]):
+        return False
+    near = text[max(0, span[0] - _LOOK_BACK) : span[0]]
+    start = span[0] - len(near) + len(near.rstrip(_WORD_CHARS))
+    if _PREFIX_WORD.search(text, max(0, start - _LOOK_BACK), start):
+        return True
+    while start > 0 and text[start - 1] in " \t\"'\\":
+        start -= 1
+    return start == 0 or text[start - 1] in _OPERATORS
+
+
+def _behind_hidden(text: str, prose: bool) -> Iterator[Span]:
+    hidden = {char for char in set(text) if char not in "\n\t" and is_hidden(char)}
+    if not hidden:
+        return
+    spans = list(_secrets(text.translate(dict.fromkeys(map(ord, hidden))), prose))
+    if spans:
+        positions = array("L", (at for at, char in enumerate(text) if char not in hidden))
+        yield from ((positions[start], positions[end - 1] + 1) for start, end in spans if end > start)
+
+
+def _merged(spans: list[Span]) -> Iterator[Span]:
+    last: Span | None = None
+    for start, end in sorted(spans):
+        if last is None:
+            last = (start, end)
+        elif start <= last[1]:
+            last = (last[0], max(last[1], end))
+        else:
+            yield last
+            last = (start, end)
+    if last is not None:
+        yield last

@@ -1,0 +1,78 @@
+"""The operator's deny rules: words in which `*` alone is special."""
+
+import re
+
+from signoff.policy.shell import UNKNOWN, Command, Script
+from signoff.policy.shell.deadline import Deadline
+
+_PART = re.compile(r"\\(.)|(\*)", re.S)
+
+
+def pattern_parts(rule: str) -> list[str]:
+    """A rule cut at its stars, blanks made single; `\\*` is a star that stands for itself."""
+    parts = [""]
+    position = 0
+    text = " ".join(rule.split())
+    for match in _PART.finditer(text):
+        parts[-1] += text[position : match.start()]
+        if match.group(2):
+            parts.append("")
+        else:
+            parts[-1] += match.group(1) if match.group(1) in "*\\" else match.group()
+        position = match.end()
+    parts[-1] += text[position:]
+    return parts
+
+
+def fits(parts: list[str], text: str) -> bool:
+    """Whether the whole text fits; in time that grows with its length only."""
+    if len(parts) == 1:
+        return text == parts[0]
+    first, last = parts[0], parts[-1]
+    if not text.startswith(first) or not text.endswith(last) or len(text) < len(first) + len(last):
+        return False
+    position, end = len(first), len(text) - len(last)
+    for part in parts[1:-1]:
+        position = text.find(part, position, end)
+        if position < 0:
+            return False
+        position += len(part)
+    return True
+
+
+def find(rules: tuple[str, ...], script: Script, text: str, deadline: Deadline) -> tuple[str, str] | None:
+    """The first rule that a command of the script falls under, and that command. Raises `OutOfTimeError`.
+
+    Wrappers count as commands, and so does the text itself, in case it could not be read.
+    """
+    if not rules:
+        return None
+    shown: dict[str, str] = {}
+    for command in script.commands:
+        deadline.check()
+        for spelling in _spellings(command):
+            shown.setdefault(spelling, command.source or command.text)
+    shown.setdefault(" ".join(text.split()), text)
+    for rule in rules:
+        parts = pattern_parts(rule)
+        # `git push *` also means a bare `git push`: an operator who forbids all pushes means that one too.
+        bare = parts[0].rstrip() if len(parts) == 2 and not parts[1] and parts[0].endswith(" ") else None
+        deadline.check()
+        for spelling, source in shown.items():
+            if spelling == bare or fits(parts, spelling):
+                return rule, source.replace(UNKNOWN, "…")
+    return None
+
+
+def _spellings(command: Command) -> list[str]:
+    """The ways to write a command that a rule may mean: with its path or without, with assignments, as written."""
+    if not command.words:
+        return [command.source] if command.source else []
+    words = [word.text for word in command.words]
+    plain = " ".join(words)
+    found = [plain, " ".join([words[0].rpartition("/")[2], *words[1:]]), " ".join(command.source.split())]
+    if command.assignments:
+        found.append(" ".join([*(f"{name}={value}" for name, value in command.assignments), plain]))
+    if command.redirects:
+        found.append(" ".join([plain, *(f"{item.operator} {item.target.text}" for item in command.redirects)]))
+    return found

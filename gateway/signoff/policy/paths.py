@@ -1,0 +1,147 @@
+"""What a path in a command means to the host: root, system folder, home, disk, our own."""
+
+import re
+from fnmatch import fnmatchcase
+
+import msgspec
+
+from signoff.policy.shell import UNKNOWN, UNKNOWN_HOME, Word
+
+SYSTEM_FOLDERS = frozenset(
+    {"home", "root", "etc", "usr", "var", "bin", "sbin", "boot", "lib", "lib64", "dev", "proc", "sys"}
+    | {"System", "Library", "Users", "Applications", "private"}
+)
+"""Folders of the root whose loss ends the host or everybody's data: the usual ones of Linux, then those of macOS. What
+lies deeper is a person's decision."""
+
+_DISK = re.compile(
+    r"(?:disk/by-[a-z]+/.+|mapper/(?!control$).+|r?disk[\d*?\[]\S*|(?:sd|hd|vd|xvd)[a-z*?\[]\S*|dm-\S+|md[\d*?\[]\S*"
+    r"|nvme[\d*?\[]\S*|mmcblk[\d*?\[]\S*|nbd[\d*?\[]\S*|a?da[\d*?\[]\S*|root)"
+)
+_ESCAPED = re.compile(r"\\(.)")
+
+
+class PathFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What paths are measured against: the user's home and the gateway's own paths."""
+
+    home: str | None = None
+    own: tuple[str, ...] = ()
+
+
+def parts(word: Word, cwd: str | None) -> tuple[str, ...] | None:
+    """The components of a path with `.` and `..` resolved, as glob patterns; None when it is relative to an unknown
+    folder or not known to its end."""
+    text = word.pattern if word.pattern is not None else word.text
+    if UNKNOWN in text or not text:
+        return None
+    if word.pattern is None:
+        text = re.sub(r"([*?\[\]\\])", r"\\\1", text)
+    if not text.startswith("/"):
+        if cwd is None:
+            return None
+        text = f"{cwd}/{text}"
+    found: list[str] = []
+    for part in text.split("/"):
+        if part == "..":
+            del found[-1:]
+        elif part not in {"", "."}:
+            found.append(part)
+    return tuple(found)
+
+
+def _plain(pattern: str) -> str:
+    return _ESCAPED.sub(r"\1", pattern)
+
+
+def _covers(pattern: str, name: str) -> bool:
+    """Whether one component as written may mean `name`."""
+    if pattern == name or _plain(pattern) == name:
+        return True
+    if not re.search(r"(?<!\\)[*?\[]", pattern) or len(pattern) > 255:
+        return False
+    return fnmatchcase(name, re.sub(r"\\([*?\[])", r"[\1]", re.sub(r"\*+", "*", pattern)))
+
+
+def _whole(found: tuple[str, ...]) -> tuple[str, ...]:
+    """Without `/*` at the end: all that a folder holds counts as the folder."""
+    while found and re.fullmatch(r"\*+", found[-1]):
+        found = found[:-1]
+    return found
+
+
+def is_root(word: Word, cwd: str | None, _facts: PathFacts) -> bool:
+    """The root folder, or all that is in it."""
+    found = parts(word, cwd)
+    return found is not None and not _whole(found)
+
+
+def is_system(word: Word, cwd: str | None, _facts: PathFacts) -> bool:
+    """A system folder, or all that is in it."""
+    found = parts(word, cwd)
+    if found is None:
+        return False
+    whole = _whole(found)
+    return len(whole) == 1 and any(_covers(whole[0], name) for name in SYSTEM_FOLDERS)
+
+
+def is_home(word: Word, cwd: str | None, facts: PathFacts) -> bool:
+    """A home directory that is known as one, or all that is in it."""
+    found = parts(word, cwd)
+    if found is None:
+        return False
+    whole = _whole(found)
+    if len(whole) == 2 and whole[0] == "home" and whole[1].startswith("~"):
+        return True
+    home = _split(facts.home or UNKNOWN_HOME)
+    return bool(home) and _same(whole, home)
+
+
+def is_disk(word: Word, cwd: str | None, _facts: PathFacts) -> bool:
+    """A device node of a whole disk or a partition."""
+    found = parts(word, cwd)
+    return found is not None and len(found) > 1 and found[0] == "dev" and bool(_DISK.fullmatch("/".join(found[1:])))
+
+
+def is_own(word: Word, cwd: str | None, facts: PathFacts) -> bool:
+    """The gateway's own state folder or configuration file, or something inside."""
+    # A star alone for the last name reaches everything of that depth; it is not aimed at us.
+    return any(
+        len(found) >= len(own) and set(found[len(own) - 1]) != {"*"} and _same(found[: len(own)], own)
+        for found in _readings(word, cwd)
+        for own in map(_split, facts.own)
+        if own
+    )
+
+
+def holds_own(word: Word, cwd: str | None, facts: PathFacts) -> bool:
+    """A folder in which one of the gateway's own paths lies, or that path itself."""
+    for found in _readings(word, cwd):
+        whole = _whole(found)
+        if any(len(whole) <= len(own) and _same(whole, own[: len(whole)]) for own in map(_split, facts.own) if own):
+            return True
+    return False
+
+
+def is_file(word: Word, cwd: str | None, _facts: PathFacts) -> bool:
+    """A plain file or name: known to its end and not below `/dev`."""
+    if word.literal is None or word.text.startswith("-"):
+        return False
+    found = parts(word, cwd)
+    return found is None or found[:1] != ("dev",)
+
+
+def _split(path: str) -> tuple[str, ...]:
+    return tuple(part for part in path.split("/") if part not in {"", "."})
+
+
+def _same(found: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    return len(found) == len(names) and all(map(_covers, found, names))
+
+
+def _readings(word: Word, cwd: str | None) -> list[tuple[str, ...]]:
+    """The paths one word may hold: itself, or behind `=`, `@`, `:` or a short option."""
+    found = [parts(word, cwd)]
+    if word.pattern is None:
+        rest = re.split(r"[=@:,]", word.text)[1:] + ([word.text[2:]] if word.text.startswith("-") else [])
+        found += [parts(Word(text), cwd) for text in rest if text.startswith("/")]
+    return [path for path in found if path is not None]

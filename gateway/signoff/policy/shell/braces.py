@@ -1,0 +1,101 @@
+"""Brace expansion, done on pieces so that quoted braces stay what they are."""
+
+import re
+from typing import NamedTuple
+
+from signoff.policy.shell.model import UNKNOWN
+
+MAX_WORDS = 64
+"""How many words one brace expansion may make; beyond that it is unknown."""
+
+MAX_ATOMS = 1000
+"""How many braces, commas and stretches between them one word may have."""
+
+_SEQUENCE = re.compile(r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])")
+
+
+class Piece(NamedTuple):
+    """A stretch of a word. `kind`: `bare` unquoted source text, `quoted`, `split` the value of an unquoted expansion,
+    `break` the border between two fields."""
+
+    text: str
+    kind: str
+
+
+def expand(pieces: list[Piece]) -> list[list[Piece]]:
+    """The words that these pieces stand for, one list of pieces each."""
+    if not any(piece.kind == "bare" and "{" in piece.text for piece in pieces):
+        return [pieces]
+    done: list[list[Piece]] = []
+    todo = [_atoms(pieces)]
+    if len(todo[0]) > MAX_ATOMS:
+        return [[Piece(UNKNOWN, "split")]]
+    while todo:
+        word = todo.pop()
+        found = _first_group(word)
+        if found is None:
+            done.append(word)
+            continue
+        start, end, options = found
+        if len(done) + len(todo) + len(options) > MAX_WORDS:
+            return [[Piece(UNKNOWN, "split")]]
+        todo += [word[:start] + option + word[end + 1 :] for option in reversed(options)]
+    return done
+
+
+def _atoms(pieces: list[Piece]) -> list[Piece]:
+    """The pieces with each bare brace and comma on its own."""
+    atoms: list[Piece] = []
+    for piece in pieces:
+        if piece.kind == "bare":
+            atoms += [Piece(text, "bare") for text in re.split(r"([{},])", piece.text) if text]
+        else:
+            atoms.append(piece)
+    return atoms
+
+
+def _first_group(word: list[Piece]) -> tuple[int, int, list[list[Piece]]] | None:
+    """The first brace group that expands: its borders and its options."""
+    starts: list[int] = []
+    groups: list[tuple[int, int]] = []
+    for index, atom in enumerate(word):
+        if atom.kind != "bare":
+            continue
+        if atom.text == "{":
+            starts.append(index)
+        elif atom.text == "}" and starts:
+            groups.append((starts.pop(), index))
+    for start, end in sorted(groups):
+        options = _options(word[start + 1 : end])
+        if options is not None:
+            return start, end, options
+    return None
+
+
+def _options(inside: list[Piece]) -> list[list[Piece]] | None:
+    """The options between two braces, or None when they are plain text."""
+    options: list[list[Piece]] = [[]]
+    depth = 0
+    for atom in inside:
+        mark = atom.text if atom.kind == "bare" else ""
+        depth += (mark == "{") - (mark == "}")
+        if mark == "," and depth == 0:
+            options.append([])
+        else:
+            options[-1].append(atom)
+    if len(options) > 1:
+        return options
+    text = "".join(atom.text for atom in inside)
+    match = _SEQUENCE.fullmatch(text) if all(atom.kind == "bare" for atom in inside) else None
+    return _sequence(match.group(1), match.group(2)) if match else None
+
+
+def _sequence(first: str, last: str) -> list[list[Piece]] | None:
+    numeric = first.lstrip("-").isdigit() and last.lstrip("-").isdigit()
+    if not numeric and (first.lstrip("-").isdigit() or last.lstrip("-").isdigit()):
+        return None
+    low, high = (int(first), int(last)) if numeric else (ord(first), ord(last))
+    if abs(high - low) >= MAX_WORDS:
+        return None
+    step = 1 if high >= low else -1
+    return [[Piece(str(value) if numeric else chr(value), "bare")] for value in range(low, high + step, step)]

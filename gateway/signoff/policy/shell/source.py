@@ -1,0 +1,168 @@
+"""The text before it is parsed: size, line continuations, odd characters."""
+
+import re
+
+import tree_sitter
+
+from signoff.policy.shell.deadline import Deadline
+
+MAX_BYTES = 256 * 1024
+"""Longer texts are not read at all: the parser could not finish them in its time."""
+
+MAX_MARKS = {"|": 1000, "(": 20_000, ")": 20_000}
+"""How often these may stand in a text. The parser cannot be interrupted where it mends broken text: it takes half a
+second for 5,000 open pipes and 20 ms for 1,000, 240 ms for 250,000 closing parentheses (measured with
+tree-sitter-bash 0.25)."""
+
+_ODD = re.compile(
+    "[\x01-\x08\x0b-\x1f\x7f-\x9f\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180e\u2000-\u200f"
+    "\u2028-\u202f\u205f-\u2064\u2066-\u206f\u3000\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+_QUOTING_NODES = frozenset({"raw_string", "string", "ansi_c_string", "string_content", "heredoc_body", "comment"})
+_ODD_CHECKED = 64
+_NEEDS_SCAN = re.compile(r"\\\n|(?:^|[\s;&|(])\{[^\s}]", re.M)
+_TOKEN = re.compile(
+    r"""\\\n | \\. | \$' | ' | " | \$?\(\(? | \) | ` | (?<![^\s;&|(])\#[^\n]* | <<<
+    | <<-?[ \t]*(?P<heredoc>(?:'[^'\n]*'|"[^"\n]*"|\\.|[^\s;&|<>()'"\\])+)
+    | (?<![^\s;&|(])\{(?=[^\s}]) | \n""",
+    re.X | re.S,
+)
+
+
+def overload(text: str) -> str | None:
+    """Which mark stands in the text more often than the parser bears, in words, or None."""
+    for mark, most in MAX_MARKS.items():
+        if text.count(mark) > most:
+            return f"it has more than {most} times {mark}"
+    return None
+
+
+def first_odd(text: str, root: tree_sitter.Node, deadline: Deadline) -> str | None:
+    """The code point of the first control character or odd blank outside quotes, such as `U+200B`, or None.
+
+    Where there are too many to look at one by one, the next one is named whatever stands around it. Raises
+    `OutOfTimeError`.
+    """
+    byte = position = 0
+    for count, match in enumerate(_ODD.finditer(text)):
+        deadline.check()
+        byte += len(text[position : match.start()].encode())
+        position = match.start()
+        if count >= _ODD_CHECKED or not _is_quoted(root, byte):
+            return f"U+{ord(match.group()):04X}"
+    return None
+
+
+def _is_quoted(root: tree_sitter.Node, byte: int) -> bool:
+    node = root.descendant_for_byte_range(byte, byte + 1)
+    for _level in range(64):
+        if node is None:
+            return False
+        if node.type in _QUOTING_NODES:
+            return True
+        if node.type in {"command_substitution", "process_substitution", "expansion"}:
+            return False
+        node = node.parent
+    return False
+
+
+def joined(text: str, deadline: Deadline) -> str:
+    """`text` with its line continuations joined as the shell joins them, which single quotes, comments and quoted
+    here-documents prevent.
+
+    A word that starts with a brace expansion (`{rm,-rf,/}`) gets an empty pair of quotes before it, which changes
+    nothing for the shell and keeps the grammar from reading a group there.
+
+    Raises `OutOfTimeError`.
+    """
+    if _NEEDS_SCAN.search(text) is None:
+        return text
+    return _Scanner(text, deadline).run()
+
+
+class _Scanner:
+    """Goes through the text once, keeping a stack of what encloses the place: `"` double quotes, `(` a group."""
+
+    def __init__(self, text: str, deadline: Deadline) -> None:
+        self.text = text
+        self.deadline = deadline
+        self.out: list[str] = []
+        self.stack: list[str] = []
+        self.heredocs: list[str] = []
+
+    def run(self) -> str:
+        position = 0
+        while (match := _TOKEN.search(self.text, position)) is not None:
+            self.deadline.check()
+            self.out.append(self.text[position : match.start()])
+            position = self._token(match)
+        self.out.append(self.text[position:])
+        return "".join(self.out)
+
+    def _token(self, match: re.Match[str]) -> int:
+        mark = match.group()
+        inside_double = bool(self.stack) and self.stack[-1] == '"'
+        if mark == "\\\n":
+            return match.end()
+        if mark == '"':
+            self._toggle_double(inside_double)
+        elif mark in {"$(", "$((", "(", "(("} and not (inside_double and mark[0] == "("):
+            self.stack += ["("] * mark.count("(")
+        elif mark == ")" and self.stack and self.stack[-1] == "(":
+            self.stack.pop()
+        elif not inside_double:
+            return self._outside(match, mark)
+        elif mark[0] not in "\\$" and len(mark) > 1:
+            # Inside double quotes only the first character of a longer mark is plain; what follows is looked at again.
+            self.out.append(mark[0])
+            return match.start() + 1
+        elif mark == "$'":
+            self.out.append("$")
+            return match.start() + 1
+        self.out.append(mark)
+        return match.end()
+
+    def _toggle_double(self, inside_double: bool) -> None:
+        if inside_double:
+            self.stack.pop()
+        else:
+            self.stack.append('"')
+
+    def _outside(self, match: re.Match[str], mark: str) -> int:
+        if mark == "'":
+            return self._copy_to(match.start(), self.text.find("'", match.end()) + 1)
+        if mark == "$'":
+            end = re.compile(r"(?:\\.|[^'\\])*'", re.S).match(self.text, match.end())
+            return self._copy_to(match.start(), end.end() if end else 0)
+        if mark == "{":
+            self.out.append("''")
+        if mark == "\n" and self.heredocs:
+            return self._bodies(match.start())
+        if match.group("heredoc"):
+            self.heredocs.append(match.group("heredoc"))
+        self.out.append(mark)
+        return match.end()
+
+    def _copy_to(self, start: int, end: int) -> int:
+        """Copy a quoted stretch unchanged; an `end` of 0 means that its quote is never closed."""
+        stop = end or len(self.text)
+        self.out.append(self.text[start:stop])
+        return stop
+
+    def _bodies(self, newline: int) -> int:
+        """Copy the here-documents that start after this line; only unquoted ones have continuations to join."""
+        position = newline
+        for word in self.heredocs:
+            self.deadline.check()
+            delimiter = re.sub(r"['\"\\]", "", word)
+            end = re.compile(r"\n\t*" + re.escape(delimiter) + r"(?=\n|$)").search(self.text, position)
+            if end is None:
+                continue
+            body = self.text[position : end.end()]
+            self.out.append(body if delimiter != word else re.sub(r"(?<!\\)((?:\\\\)*)\\\n", r"\1", body))
+            position = end.end()
+        self.heredocs = []
+        if position == newline:
+            self.out.append("\n")
+            return newline + 1
+        return position

@@ -1,0 +1,78 @@
+"""The parser: text to syntax tree within a deadline."""
+
+import tree_sitter
+import tree_sitter_bash
+
+from signoff.policy.shell.deadline import Deadline, OutOfTimeError, TooManyWordsError
+
+CHUNK_BYTES = 1024
+"""Small, since each reading asks for the time: while the parser skips what makes no sense it calls nothing else."""
+
+MAX_PARTS = 2000
+"""How many words one command, or parts one word, may have: 10 ms of looking at them."""
+
+_LANGUAGE = tree_sitter.Language(tree_sitter_bash.language())
+
+
+def parse(source: bytes, deadline: Deadline) -> tree_sitter.Tree:
+    """The syntax tree of `source`, errors included.
+
+    Raises `OutOfTimeError` when the deadline passes while parsing: then the text seems to end where it was read to,
+    since the parser must never be given another text at a place it has seen.
+    """
+
+    given = 0
+
+    def read(offset: int, _point: tree_sitter.Point) -> bytes:
+        nonlocal given
+        end = given if deadline.expired() else max(given, _boundary(source, offset + CHUNK_BYTES))
+        given = max(given, end)
+        return source[offset : min(end, _boundary(source, offset + CHUNK_BYTES))]
+
+    def stop(_offset: int, _has_error: bool) -> bool:
+        return deadline.expired()
+
+    # A parser of its own for each text: an aborted one keeps its state, and texts may be read on several threads.
+    parser = tree_sitter.Parser(_LANGUAGE)
+    try:
+        tree = parser.parse(read, progress_callback=stop)
+    except ValueError:
+        raise OutOfTimeError from None
+    deadline.check()
+    return tree
+
+
+def _boundary(source: bytes, end: int) -> int:
+    """`end`, or the start of the character it would cut: the parser reads a cut character again, and crashes the whole
+    process when there is nothing to read then (tree-sitter 0.26)."""
+    while end < len(source) and source[end] & 0xC0 == 0x80:
+        end -= 1
+    return end
+
+
+def understood_prefix(source: bytes, deadline: Deadline) -> bytes:
+    """The longest run of whole lines at the start that parses without an error.
+
+    A shell runs what it has read before it meets the error, so these lines count although the text is broken.
+    """
+    lines = source.splitlines(keepends=True)
+    low, high = 0, len(lines) - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        if parse(b"".join(lines[:middle]), deadline).root_node.has_error:
+            high = middle - 1
+        else:
+            low = middle
+    return b"".join(lines[:low])
+
+
+def children_of(node: tree_sitter.Node) -> list[tree_sitter.Node]:
+    """The parts of a command or a word. Raises `TooManyWordsError` where looking at them would take too long."""
+    if node.child_count > MAX_PARTS:
+        raise TooManyWordsError
+    return node.children
+
+
+def text_of(node: tree_sitter.Node, source: bytes) -> str:
+    """The text of a node."""
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")

@@ -1,0 +1,48 @@
+"""The words and assignments of a syntax node, resolved within a machine's scope."""
+
+import tree_sitter
+
+from signoff.policy.shell import fields
+from signoff.policy.shell.expansion import evaluate, visit
+from signoff.policy.shell.machine import Machine
+from signoff.policy.shell.model import UNKNOWN, Word
+from signoff.policy.shell.syntax import text_of
+
+
+def values(machine: Machine, node: tree_sitter.Node) -> list[str]:
+    """The values a node may have where words are not split (assignments, here-strings)."""
+    return [fields.assigned(pieces, machine.scope.home) for pieces in evaluate(machine, node)]
+
+
+def plain(machine: Machine, node: tree_sitter.Node) -> list[Word]:
+    """All words a node may stand for, whichever value it has."""
+    return [word for found in alternatives(machine, node) for word in found]
+
+
+def alternatives(machine: Machine, node: tree_sitter.Node) -> list[list[Word]]:
+    """The words a node stands for, once for each value it may have."""
+    if node.type == "process_substitution":
+        content = machine.substitute(node)
+        return [[Word("/dev/fd/63", content=content, given=True)]]
+    ifs = machine.scope.values.get("IFS", (fields.DEFAULT_IFS,))[0]
+    return [fields.words(pieces, machine.scope.home, ifs) for pieces in evaluate(machine, node)]
+
+
+def assigned(machine: Machine, node: tree_sitter.Node) -> list[tuple[str, tuple[str, ...]]]:
+    """The variable and the values of one assignment node; an array comes once more, as `name[]`, with its elements."""
+    name_node, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+    if name_node is None:
+        return []
+    if name_node.type == "subscript":
+        visit(machine, name_node)
+        base = name_node.child_by_field_name("name")
+        name = text_of(base, machine.source) if base is not None else ""
+        machine.scope.arrays.pop(name, None)
+        return [(name, (UNKNOWN,))]
+    name = text_of(name_node, machine.source)
+    if value is None:
+        return [(name, ("",))]
+    if value.type == "array":
+        elements = tuple(word.text for child in value.named_children for word in plain(machine, child))
+        return [(name, elements[:1] or ("",)), (name + "[]", elements)]
+    return [(name, tuple(values(machine, value)))]

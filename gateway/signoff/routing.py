@@ -1,0 +1,66 @@
+"""Where a request's card goes, and whether anybody could answer it at all."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from typing import Literal
+
+from msgspec import Struct
+
+from signoff.errors import InvalidInput
+from signoff.model import Destination, Session
+from signoff.settings import Profile
+
+UNATTENDED: frozenset[str] = frozenset({"cron", "single_query", "webhook", "worker"})
+"""Kinds that never wait for a person, whatever else is attached to them."""
+
+
+class Route(Struct, frozen=True):
+    """Where the card goes and who could answer."""
+
+    destinations: tuple[Destination, ...]
+    attended: bool
+    elsewhere: bool = False
+    """The card goes somewhere else than the session's own place, so that place is told."""
+
+
+def route(profile: Profile, session: Session, root: Session, *, platforms: AbstractSet[str], notified: bool) -> Route:
+    """The route of a request of `session`; `root` is its outermost parent (itself without one).
+
+    `platforms` are those this gateway serves; `notified` says that an answer client or callback is attached.
+    """
+    if root.kind in UNATTENDED or session.kind in UNATTENDED:
+        return Route((), attended=False)
+    own = root.destination if root.destination and root.destination.platform in platforms else None
+    fallback = profile.approvals.fallback_destination
+    if fallback is not None and fallback.platform not in platforms:
+        fallback = None
+    first = own or fallback
+    also = tuple(d for d in profile.approvals.also_to if d.platform in platforms)
+    places = tuple(dict.fromkeys((*((first,) if first else ()), *also)))
+    return Route(
+        places,
+        attended=bool(places) or notified,
+        elsewhere=root.destination is not None and own is None and bool(places),
+    )
+
+
+def mode_setting(kind: str | None) -> Literal["cron_mode", "single_query_mode", "unattended_mode"]:
+    """The `approvals` setting that speaks when nobody can be asked in a session of that kind."""
+    if kind == "cron":
+        return "cron_mode"
+    return "single_query_mode" if kind == "single_query" else "unattended_mode"
+
+
+def parse_destination(text: str, param: str | None = None) -> Destination:
+    """Read `platform:chat[/thread]` or `platform:user:ID`; raises `InvalidInput`."""
+    platform, _, rest = text.partition(":")
+    chat, slash, thread = rest.partition("/")
+    chat = chat.removeprefix("user:")
+    if not platform or not chat or (slash and not thread) or any(c.isspace() for c in text):
+        raise InvalidInput(
+            f"{text!r} is not a destination. Write platform:chat, platform:chat/thread or platform:user:ID, "
+            "for example telegram:-1001234567/7.",
+            param=param,
+        )
+    return Destination(platform, chat, thread or None)

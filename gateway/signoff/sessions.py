@@ -1,0 +1,256 @@
+"""Sessions, their turns and their notifiers: who may ask, from where, and until when."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from functools import partial
+
+from msgspec import Struct
+
+from signoff.changes import stopping
+from signoff.changes.common import plus
+from signoff.changes.stopping import Stopped
+from signoff.errors import (
+    DestinationNotAllowed,
+    InvalidInput,
+    KindNotAllowed,
+    SessionNotFound,
+    TurnNotFound,
+)
+from signoff.ids import REQUEST_ID, new_id
+from signoff.model import Actor, Cause, Destination, Notifier, Session, SessionKind, Turn, replace
+from signoff.ports import Store, Tx
+from signoff.routing import UNATTENDED, mode_setting
+from signoff.rows import place_key, session_key
+from signoff.settings import AgentSettings, Profile
+
+MIN_LEASE_S, MAX_LEASE_S, DEFAULT_LEASE_S = 2.0, 3600.0, 60.0
+NOTIFIER_GRACE_S = 30.0
+"""A notifier whose connection dropped counts as attached for this long."""
+
+
+class Declaration(Struct, frozen=True, kw_only=True):
+    """What an agent says of its session. It may only name what its registration allows."""
+
+    session_id: str
+    kind: SessionKind = "api"
+    destination: Destination | None = None
+    user_id: str | None = None
+    parent: str | None = None
+
+
+class Sessions:
+    """Declare, read, stop and clear sessions; open, renew and end turns; attach and detach notifiers."""
+
+    def __init__(
+        self, store: Store, profiles: Mapping[str, Profile], served: Callable[[str], AbstractSet[str]]
+    ) -> None:
+        self._store = store
+        self._profiles = profiles
+        self._served = served
+
+    # --- sessions ----------------------------------------------------------------------------
+
+    async def declare(self, profile_name: str, declaration: Declaration, agent: str | None) -> Session:
+        """Make or change a session. Raises `InvalidInput`, `KindNotAllowed`, `DestinationNotAllowed`,
+        `SessionNotFound` (another agent's session, or an unknown parent)."""
+        _check_id(declaration.session_id)
+        profile = self._profiles[profile_name]
+        if agent is not None:
+            self._check_allowed(profile, profile.agents.get(agent, AgentSettings()), declaration)
+        self._check_place(profile_name, declaration)
+        if (declaration.kind == "child") != (declaration.parent is not None):
+            raise InvalidInput("A child session names its parent, and only a child does.", param="parent")
+        return await self._store.transact(partial(_declare, profile=profile_name, declaration=declaration, agent=agent))
+
+    async def get(self, profile: str, session_id: str, agent: str | None = None) -> Session:
+        """An open session; another agent's is not found."""
+        session = await self._store.get(Session, session_key(profile, session_id))
+        if session is None or session.closed_at is not None or (agent is not None and session.agent != agent):
+            raise SessionNotFound
+        return session
+
+    async def at_place(self, profile: str, destination: Destination) -> list[Session]:
+        """The open sessions of exactly this place."""
+        return await self._store.find(Session, "place", place_key(profile, destination))
+
+    async def stop(self, profile: str, session_id: str, by: Actor | None, agent: str | None = None) -> Stopped:
+        """End the session's turns, questions, unstarted approvals and children, all in one commit."""
+
+        def change(tx: Tx) -> Stopped:
+            session = stopping_session(tx, profile, session_id, agent)
+            return stopping.stop_session(tx, session, by)
+
+        return await self._store.transact(change, bulk=True)
+
+    async def clear(
+        self, profile: str, session_id: str, by: Actor | None, *, close: bool, agent: str | None = None
+    ) -> Stopped:
+        """As stop, and its grants and bypass go; `close` also forgets the registration."""
+
+        def change(tx: Tx) -> Stopped:
+            session = stopping_session(tx, profile, session_id, agent)
+            return stopping.clear_session(tx, session, by, close=close)
+
+        return await self._store.transact(change, bulk=True)
+
+    # --- turns -------------------------------------------------------------------------------
+
+    async def open_turn(
+        self,
+        profile: str,
+        session_id: str,
+        turn_id: str | None = None,
+        lease_s: float = DEFAULT_LEASE_S,
+        agent: str | None = None,
+    ) -> Turn:
+        """Open a turn that lives while its lease is renewed. Raises `SessionNotFound`, `InvalidInput`, `Conflict`."""
+        turn_id = turn_id or new_id("turn")
+        if not REQUEST_ID.match(turn_id):
+            raise InvalidInput("turn_id must be 1 to 64 of A-Z, a-z, 0-9, _ and -.", param="turn_id")
+        if math.isnan(lease_s) or not MIN_LEASE_S <= lease_s <= MAX_LEASE_S:
+            raise InvalidInput(f"lease_s must be {MIN_LEASE_S:g} to {MAX_LEASE_S:g} seconds.", param="lease_s")
+
+        def change(tx: Tx) -> Turn:
+            session = stopping_session(tx, profile, session_id, agent)
+            return stopping.open_turn(tx, session, turn_id, lease_s)
+
+        return await self._store.transact(change)
+
+    async def heartbeat(self, profile: str, turn_id: str, agent: str | None = None) -> Turn:
+        """Renew a turn's lease. Raises `TurnNotFound`, `TurnEnded`."""
+
+        def change(tx: Tx) -> Turn:
+            _own_turn(tx, profile, turn_id, agent)
+            return stopping.renew(tx, profile, turn_id)
+
+        return await self._store.transact(change)
+
+    async def end_turn(
+        self, profile: str, turn_id: str, cause: Cause, by: Actor | None, agent: str | None = None
+    ) -> Turn:
+        """End a turn and withdraw what it still asks; ending it again changes nothing. Raises `TurnNotFound`."""
+
+        def change(tx: Tx) -> Turn:
+            turn = _own_turn(tx, profile, turn_id, agent)
+            if turn.ended_at is None:
+                stopping.end_turn(tx, turn, cause, by)
+            return stopping.load_turn(tx, profile, turn_id)
+
+        return await self._store.transact(change)
+
+    # --- notifiers ---------------------------------------------------------------------------
+
+    async def attach(self, profile: str, session_id: str, name: str, principal: str | None) -> Notifier:
+        """An answer client (or callback) can put this session's requests before a person from now on."""
+        _check_id(name)
+
+        def change(tx: Tx) -> Notifier:
+            stopping_session(tx, profile, session_id, None)
+            notifier = Notifier(
+                profile=profile, session_id=session_id, name=name, principal=principal, attached_at=tx.now
+            )
+            tx.put(notifier)
+            return notifier
+
+        return await self._store.transact(change)
+
+    async def detach(self, profile: str, session_id: str, name: str) -> None:
+        """It is gone on purpose: its requests are withdrawn unless another way to a person is left. Idempotent."""
+
+        def change(tx: Tx) -> None:
+            notifier = tx.get(Notifier, stopping.notifier_key(profile, session_id, name))
+            if notifier is not None:
+                stopping.notifier_gone(tx, notifier)
+
+        await self._store.transact(change)
+
+    async def dropped(self, profile: str, session_id: str, name: str) -> None:
+        """Its connection dropped: it counts as attached for 30 s more."""
+
+        def change(tx: Tx) -> None:
+            notifier = tx.get(Notifier, stopping.notifier_key(profile, session_id, name))
+            if notifier is not None:
+                tx.put(replace(notifier, gone_at=plus(tx.now, NOTIFIER_GRACE_S)))
+
+        await self._store.transact(change)
+
+    # --- checks ------------------------------------------------------------------------------
+
+    def _check_allowed(self, profile: Profile, agent: AgentSettings, declaration: Declaration) -> None:
+        kind = declaration.kind
+        mode = getattr(profile.approvals, mode_setting(kind))
+        harmless = kind in UNATTENDED and mode == "deny"
+        if kind not in agent.kinds and kind != "child" and not harmless:
+            raise KindNotAllowed(
+                f"This agent may not declare {kind} sessions. Its kinds are {', '.join(agent.kinds)} "
+                "(agents.<name>.kinds).",
+                param="kind",
+            )
+        place = declaration.destination
+        if place is None or agent.destinations is None:
+            return
+        if not {str(place), place.platform} & set(agent.destinations):
+            raise DestinationNotAllowed(
+                f"This agent may not ask in {place} (agents.<name>.destinations).", param="chat_id"
+            )
+
+    def _check_place(self, profile: str, declaration: Declaration) -> None:
+        place = declaration.destination
+        if place is not None and place.platform not in self._served(profile):
+            served = ", ".join(sorted(self._served(profile))) or "none"
+            raise DestinationNotAllowed(
+                f"This gateway does not serve {place.platform!r}; it serves {served}. Set platforms.{place.platform}.",
+                param="platform",
+            )
+
+
+def stopping_session(tx: Tx, profile: str, session_id: str, agent: str | None) -> Session:
+    """An open session of that agent (any agent's for None), inside a change; raises `SessionNotFound`."""
+    session = tx.get(Session, session_key(profile, session_id))
+    if session is None or session.closed_at is not None or (agent is not None and session.agent != agent):
+        raise SessionNotFound
+    return session
+
+
+def _declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None) -> Session:
+    known = tx.get(Session, session_key(profile, declaration.session_id))
+    if known is not None and agent is not None and known.agent not in (None, agent):
+        raise SessionNotFound
+    parent_turn = None
+    if declaration.parent is not None:
+        stopping_session(tx, profile, declaration.parent, agent)
+        turns = tx.find(Turn, "open_session", session_key(profile, declaration.parent))
+        parent_turn = turns[-1].turn_id if turns else None
+    session = Session(
+        profile=profile,
+        session_id=declaration.session_id,
+        kind=declaration.kind,
+        agent=agent if agent is not None or known is None else known.agent,
+        destination=declaration.destination,
+        user_id=declaration.user_id,
+        parent=declaration.parent,
+        parent_turn=parent_turn,
+        generation=known.generation + (known.closed_at is not None) if known else 0,
+        created_at=known.created_at if known else tx.now,
+        bypass_until=known.bypass_until if known else None,
+    )
+    tx.put(session)
+    return session
+
+
+def _own_turn(tx: Tx, profile: str, turn_id: str, agent: str | None) -> Turn:
+    turn = stopping.load_turn(tx, profile, turn_id)
+    if agent is not None:
+        session = tx.get(Session, session_key(profile, turn.session_id))
+        if session is None or session.agent != agent:
+            raise TurnNotFound
+    return turn
+
+
+def _check_id(text: str) -> None:
+    if not 1 <= len(text) <= 200 or any(ord(c) < 32 for c in text):
+        raise InvalidInput("An id has 1 to 200 characters and no control characters.", param="session_id")
+

@@ -1,0 +1,71 @@
+"""Typed settings of one profile, as the core reads them. Where they come from is `config.py`'s business."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from signoff.model import Destination, SessionKind
+
+UnattendedMode = Literal["deny", "approve", "defer"]
+YEAR_S = 365 * 86400.0
+"""No window is longer: every number stays one that a timer can take."""
+
+
+class ApprovalSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`approvals.*`."""
+
+    mode: Literal["manual", "off"] = "manual"
+    timeout_s: float = 300.0
+    max_timeout_s: float = 86400.0
+    allow_no_deadline: bool = False
+    claim_within_s: float = 300.0
+    cron_mode: UnattendedMode = "deny"
+    unattended_mode: UnattendedMode = "deny"
+    single_query_mode: UnattendedMode = "deny"
+    deny: tuple[str, ...] = ()
+    also_to: tuple[Destination, ...] = ()
+    fallback_destination: Destination | None = None
+
+
+class GrantSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`grants.*`: which answers a card offers for a kind of action."""
+
+    command: tuple[str, ...] = ("once", "session", "always", "deny")
+    code: tuple[str, ...] = ("once", "session", "always", "deny")
+    tool: tuple[str, ...] = ("once", "session", "always", "deny")
+
+
+class AgentSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`agents.<name>.*`: what a registered caller may do. The defaults are those of an unregistered key."""
+
+    kinds: tuple[SessionKind, ...] = ("api", "chat")
+    destinations: tuple[str, ...] | None = None
+    """Destinations or `platform` names it may ask in; None: any place on the profile's platforms."""
+    acts_for: str | None = None
+    isolation: str | None = None
+
+
+class PrincipalSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`principals.<name>.*`: one person behind several chat accounts."""
+
+    accounts: tuple[str, ...] = ()
+    """`platform:user_id` each."""
+
+
+class Profile(Struct, frozen=True, kw_only=True):
+    """One isolated tenant."""
+
+    name: str = "default"
+    approvals: ApprovalSettings = ApprovalSettings()
+    grants: GrantSettings = GrantSettings()
+    agents: dict[str, AgentSettings] = {}
+    principals: dict[str, PrincipalSettings] = {}
+    platforms: dict[str, dict[str, Any]] = {}
+    """Each platform's own settings without `approvers`."""
+    approvers: dict[str, tuple[str, ...]] = {}
+    """Per platform: user ids, `role:`/`group:` ids, or principals. Empty: nobody decides there."""
+    own_paths: tuple[str, ...] = ()
+    """Files and folders of the gateway itself, which no action may touch."""
+    own_pid: int | None = None

@@ -1,0 +1,165 @@
+"""The lines on an answered card: the verdict with who and when, then what became of the action."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from signoff.display import shown
+from signoff.durations import clock, duration, window
+from signoff.model import Actor, ApprovalRequest, Block, Span
+from signoff.wording import (
+    PlaceTitle,
+    agent_name,
+    approved_text,
+    by_policy,
+    cause_words,
+    claim_window_s,
+    delivery_error,
+    first_operand,
+    people,
+    person_name,
+    safe_name,
+    t,
+    window_s,
+)
+
+MARKS = {
+    "approved": "✅",
+    "denied": "⛔",
+    "timeout": "⌛",
+    "cancelled": "⏹",
+    "notify_failed": "⚠️",
+    "blocked": "⛔",
+    "staged": "⏹",
+}
+
+
+
+def status_blocks(
+    row: ApprovalRequest, now: datetime, *, title: PlaceTitle, prefix: str, here: str
+) -> tuple[Block, ...]:
+    """The lines that go on top of an answered card: the verdict, then what became of the action."""
+    if row.outcome is None:
+        return _vote_lines(row, now)
+    verdict, tail = _verdict(row, now, title, here)
+    at = row.decided_at or now
+    spans = [
+        Span(f"{MARKS[row.outcome]} "),
+        Span(verdict, "bold"),
+        *([Span(f" {tail[0]}")] if tail[0] else []),
+        Span(" · "),
+        Span(clock(at, now=now), "clock", at=at),
+        *[Span(f" · {part}") for part in tail[1:]],
+    ]
+    lines = [Block("text", tuple(spans))]
+    lines += [Block("text", (Span(line),)) for line in _after_lines(row, now, prefix)]
+    return tuple(lines)
+
+
+def _vote_lines(row: ApprovalRequest, now: datetime) -> tuple[Block, ...]:
+    agreed = tuple(v.by for v in row.votes if v.choice != "deny")
+    if not agreed:
+        return ()
+    missing = row.threshold - len(agreed)
+    when = clock(row.votes[-1].at, now=now)
+    line = t("status.votes", people=people(agreed), agreed=len(agreed), needed=row.threshold, clock=when, count=missing)
+    return (Block("text", (Span(line),)),)
+
+
+def _verdict(row: ApprovalRequest, now: datetime, title: PlaceTitle, here: str) -> tuple[str, list[str]]:
+    """The bold verdict; then where it was given, and the segments behind the clock."""
+    if row.outcome == "approved":
+        return approved_text("verdict.approved", row, now), [_via(row, title, here)]
+    if row.outcome == "denied":
+        name = people(row.decided_by)
+        text = t("verdict.denied.all", person=name, count=row.runs) if row.runs > 1 else t(
+            "verdict.denied.person", person=name
+        )
+        return text, [_via(row, title, here), t("ending.not_run")]
+    if row.outcome == "timeout":
+        agreed = tuple(v.by for v in row.votes if v.choice != "deny")
+        passed = t("ending.timeout", duration=window(window_s(row)))
+        if agreed:
+            passed = t("ending.timeout_votes", agreed=len(agreed), needed=row.threshold, people=people(agreed))
+        return t("verdict.timeout"), ["", passed, t("ending.not_run")]
+    if row.outcome == "cancelled":
+        key, values = cause_words(row, now)
+        return t("verdict.cancelled"), ["", t(f"ending.cancelled.{key}", **values), t("ending.not_run")]
+    if row.outcome == "notify_failed":
+        place = title(row.destinations[0].platform) if row.destinations else ""
+        why = t("ending.notify_failed.refused", place=place, cause=delivery_error(row)) if place else t(
+            "ending.notify_failed.no_place"
+        )
+        return t("verdict.notify_failed"), ["", why, t("ending.nobody_asked"), t("ending.not_run")]
+    if row.outcome == "staged":
+        return t("verdict.staged"), ["", t("ending.staged", id=row.short_id)]
+    by = row.decided_by[0] if row.decided_by else Actor(type="policy")
+    return by_policy("verdict.blocked", by), ["", t("ending.nobody_asked"), t("ending.not_run")]
+
+
+def _via(row: ApprovalRequest, title: PlaceTitle, here: str) -> str:
+    """Where the answer was given, where that is not this copy."""
+    by = row.decided_by[-1] if row.decided_by else None
+    if by is None or by.type != "person" or (row.decided_copy is not None and row.decided_copy == here):
+        return ""
+    if by.via == "button":
+        return t("via.place", place=title(by.platform or ""))
+    if by.via == "api":
+        return t("via.api", key=by.key_id or "")
+    return t(f"via.{by.via}") if by.via else ""
+
+
+def _after_lines(row: ApprovalRequest, now: datetime, prefix: str) -> list[str]:
+    """The lines under the verdict: the reason, the grant, the execution."""
+    if row.outcome == "denied":
+        return [t("status.reason_given", reason=shown(row.reason, prose=True))] if row.reason else []
+    if row.outcome == "blocked":
+        by = row.decided_by[0] if row.decided_by else Actor(type="policy")
+        return [t("status.setting_lift") if by.setting else t("status.no_lift")]
+    if row.outcome != "approved":
+        return []
+    lines = []
+    by_person = any(a.type == "person" for a in row.decided_by)
+    if row.grant_id and by_person:
+        lines.append(t("status.grant_ends", grant=row.grant_id, prefix=prefix))
+    line = execution_line(row, now)
+    return [*lines, line] if line else lines
+
+
+def execution_line(row: ApprovalRequest, now: datetime) -> str:
+    """The second fact: what became of an approved action."""
+    execution = row.execution
+    host = safe_name(row.host) if row.host else "its host"
+    if execution.state == "none":
+        if row.claim_by is None:
+            return t("status.waiting_for_start_no_end", agent=agent_name(row))
+        return t("status.waiting_for_start", agent=agent_name(row), clock=clock(row.claim_by, now=now))
+    if execution.state == "claimed":
+        return t("execution.claimed.one", clock=clock(execution.claimed_at or now, now=now), host=host)
+    if execution.state == "lapsed":
+        return "⌛ " + t("execution.lapsed", agent=agent_name(row), duration=window(claim_window_s(row)))
+    if execution.state == "unknown":
+        return "⚠️ " + t("execution.unknown", clock=clock(execution.claimed_at or now, now=now), host=host)
+    if execution.state == "not_run":
+        return _not_run_line(row, now)
+    ran_s = ((execution.ended_at or now) - (execution.claimed_at or now)).total_seconds()
+    mark = "⚠️ " if execution.state == "failed" else ""
+    if execution.exit_code is None:
+        return mark + t(f"execution.{execution.state}.no_code", duration=duration(ran_s))
+    return mark + t(f"execution.{execution.state}.code", code=str(execution.exit_code), duration=duration(ran_s))
+
+
+def _not_run_line(row: ApprovalRequest, now: datetime) -> str:
+    execution = row.execution
+    cause, when = execution.cause, clock(execution.ended_at or now, now=now)
+    person = execution.ended_by if execution.ended_by is not None and execution.ended_by.type == "person" else None
+    if cause is None:
+        return t("execution.not_run.reported", agent=agent_name(row))
+    if cause == "changed_since_review":
+        return "⚠️ " + t("execution.not_run.changed", file=first_operand(row), person=people(row.decided_by))
+    if cause in ("undone", "stop_requested") and person is not None:
+        return "⏹ " + t(f"execution.not_run.{cause}", person=person_name(person), clock=when)
+    if cause == "session_ended" and person is not None:
+        return "⏹ " + t("execution.not_run.session_ended_by", person=person_name(person), clock=when)
+    key = "stop_requested_unnamed" if cause == "stop_requested" else cause
+    return "⏹ " + t(f"execution.not_run.{key}", clock=when)

@@ -1,0 +1,308 @@
+"""Taps: verify, authorise, decide, answer. A tap is always answered, privately, with what is true after it."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from functools import partial
+
+from signoff.authorize import Refused, person_may
+from signoff.broker import Broker
+from signoff.cards import REASONS, reason_cut
+from signoff.changes import tapping
+from signoff.changes.tapping import Button, Meaning
+from signoff.dispatcher import Dispatcher
+from signoff.durations import clock as clock_text
+from signoff.endings import done_answer, lost_answer
+from signoff.errors import ChoiceNotOffered, NotPermitted, StoreError, UndoTooLate
+from signoff.model import Actor, Answer, ApprovalRequest, Copy, Event, Message, Session, Tap
+from signoff.ports import AdapterInfo, Clock, Store, Tx
+from signoff.rows import message_key, session_key
+from signoff.tokens import Signer, TokenParts
+from signoff.wording import agent_name, people, t
+
+DECISIONS = frozenset({"once", "once_all", "session", "always", "30m", "deny", "confirm", *REASONS})
+REMEMBERED = 2000
+SAME_REFUSAL = timedelta(seconds=60)
+"""The same person refused for the same reason on the same card is recorded once in this time, so that a stranger who
+hammers a button cannot fill the log."""
+
+
+class Taps:
+    """The use case behind an adapter's `inbox.tap`, for one gateway."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        dispatcher: Dispatcher,
+        store: Store,
+        clock: Clock,
+        signer: Signer,
+        title: Callable[[str], str],
+    ) -> None:
+        self._broker = broker
+        self._dispatcher = dispatcher
+        self._store = store
+        self._clock = clock
+        self._signer = signer
+        self._title = title
+        self._refusals: OrderedDict[tuple[str, ...], datetime] = OrderedDict()
+
+    async def tap(self, profile: str, tap: Tap, info: AdapterInfo) -> Answer:
+        """Answer a press. Only a store that cannot save raises nothing and says so."""
+        place = tap.destination
+        parts = self._signer.verify(tap.token, place.platform, place.chat_id)
+        if parts is None:
+            return await self._refuse(profile, tap, "forged", None, t("tap.unknown"))
+        try:
+            return await self._verified(profile, tap, parts, info)
+        except StoreError:
+            return Answer(t("tap.not_saved"), alert=True)
+
+    async def _verified(self, profile: str, tap: Tap, parts: TokenParts, info: AdapterInfo) -> Answer:
+        button = Button(
+            copy_id=parts.copy_id,
+            revision=parts.revision,
+            message_id=tap.message_id,
+            order=int(tap.message_id) if tap.message_id and tap.message_id.isdigit() else 0,
+            user_id=tap.person.user_id,
+        )
+        copy = await self._store.get(Copy, parts.copy_id)
+        if copy is None or copy.profile != profile or copy.request_id is None:
+            return await self._refuse(profile, tap, "unknown", None, t("tap.unknown"))
+        row = await self._broker.get(profile, copy.request_id)
+        session = await self._store.get(Session, session_key(profile, row.session_id))
+        allowed = person_may(self._broker.profile(profile), tap.person, "decide", session, "button")
+        if isinstance(allowed, Refused):
+            return await self._refuse(profile, tap, allowed.why, row, self._refusal_text(allowed, tap))
+        if parts.choice in DECISIONS:
+            return await self._decide(profile, tap, button, parts.choice, row, copy, allowed.actor, info)
+        return await self._open(profile, tap, button, parts.choice, row, allowed.actor, info)
+
+    # --- decisions ---------------------------------------------------------------------------
+
+    async def _decide(
+        self,
+        profile: str,
+        tap: Tap,
+        button: Button,
+        choice: str,
+        row: ApprovalRequest,
+        copy: Copy,
+        actor: Actor,
+        info: AdapterInfo,
+    ) -> Answer:
+        reason = None
+        if choice in REASONS:
+            choice, reason = "deny", t(f"reason.{choice}")
+        elif choice == "confirm":
+            choice = copy.choice or "once"
+        elif self._needs_confirmation(row, choice):
+            return await self._confirm(profile, tap, button, choice, info)
+        return await self._ruled(profile, tap, button, choice, reason, row, actor, info)
+
+    @staticmethod
+    def _needs_confirmation(row: ApprovalRequest, choice: str) -> bool:
+        """Critical takes a second tap for any approval; a standing grant for code or tools takes one too."""
+        if row.outcome is not None or choice == "deny":
+            return False
+        wide = choice == "always" and row.action.__struct_config__.tag in ("code", "tool")
+        return row.severity == "critical" or wide
+
+    async def _confirm(self, profile: str, tap: Tap, button: Button, choice: str, info: AdapterInfo) -> Answer:
+        meaning = await self._panel(profile, button, "confirm", choice)
+        late = self._not_live(meaning, tap, info)
+        if late is not None:
+            return late
+        return Answer(t("tap.always_first") if choice == "always" else t("tap.critical_first"))
+
+    async def _ruled(
+        self,
+        profile: str,
+        tap: Tap,
+        button: Button,
+        choice: str,
+        reason: str | None,
+        row: ApprovalRequest,
+        actor: Actor,
+        info: AdapterInfo,
+    ) -> Answer:
+        ruling = self._broker.ruled_for(row, self._broker.ruling(profile, choice, actor, reason=reason))
+        try:
+            meaning, decided = await self._store.transact(
+                partial(tapping.press, profile=profile, button=button, ruling=ruling)
+            )
+        except ChoiceNotOffered as error:
+            return Answer(error.message)
+        if meaning.status == "unknown" and meaning.copy is None:
+            return await self._refuse(profile, tap, "moved", row, t("tap.unknown"))
+        if decided is None:
+            return self._not_live(meaning, tap, info) or Answer(t("tap.unknown"))
+        now = self._clock.now()
+        if decided.how == "lost":
+            return Answer(self._lost(decided.row, tap, info))
+        return Answer(done_answer(decided, now, info.command_prefix))
+
+    def _lost(self, row: ApprovalRequest, tap: Tap, info: AdapterInfo) -> str:
+        return lost_answer(
+            row, tap.person, self._clock.now(), platform_title=self._title, prefix=info.command_prefix
+        )
+
+    def _not_live(self, meaning: Meaning, tap: Tap, info: AdapterInfo) -> Answer | None:
+        """The answer for a button that means nothing any more; None for a live one of a pending request."""
+        row = meaning.row
+        if meaning.status == "replaced" and row is not None:
+            return Answer(t("tap.replaced", id=row.short_id))
+        if meaning.status == "others":
+            return Answer(t("tap.others_panel", person=self._owner(meaning)))
+        if meaning.status == "unknown" or row is None:
+            return Answer(t("tap.unknown"))
+        if row.outcome is not None:
+            return Answer(self._lost(row, tap, info))
+        return None
+
+    @staticmethod
+    def _owner(meaning: Meaning) -> str:
+        copy = meaning.copy
+        return f"{copy.destination.platform} {copy.owner_id}" if copy is not None else ""
+
+    # --- everything else ---------------------------------------------------------------------
+
+    async def _open(
+        self,
+        profile: str,
+        tap: Tap,
+        button: Button,
+        choice: str,
+        row: ApprovalRequest,
+        actor: Actor,
+        info: AdapterInfo,
+    ) -> Answer:
+        if choice == "undo":
+            return await self._undo(profile, button, actor, row, info)
+        if choice == "close":
+            meaning = await self._store.transact(partial(tapping.close, profile=profile, button=button))
+            self._dispatcher.wake()
+            return self._not_live(meaning, tap, info) or Answer(t("panel.closed"))
+        if choice == "wait":
+            return await self._wait_longer(profile, tap, button, info)
+        meaning = await self._panel(profile, button, choice, None)
+        return self._not_live(meaning, tap, info) or Answer("")
+
+    async def _panel(self, profile: str, button: Button, panel: str, choice: str | None) -> Meaning:
+        limit_s = self._broker.profile(profile).approvals.max_timeout_s
+        change = partial(
+            tapping.open_panel, profile=profile, button=button, panel=panel, limit_s=limit_s, choice=choice
+        )
+        meaning = await self._store.transact(change)
+        self._dispatcher.wake()
+        return meaning
+
+    async def _wait_longer(self, profile: str, tap: Tap, button: Button, info: AdapterInfo) -> Answer:
+        limit_s = self._broker.profile(profile).approvals.max_timeout_s
+        before = await self._store.transact(partial(tapping.read, profile=profile, button=button))
+        late = self._not_live(before, tap, info)
+        if late is not None:
+            return late
+        change = partial(tapping.wait_longer, profile=profile, button=button, limit_s=limit_s)
+        meaning = await self._store.transact(change)
+        self._dispatcher.wake()
+        row, now = meaning.row, self._clock.now()
+        if row is None or row.expires_at is None:
+            return Answer(t("tap.extend_none"))
+        until = clock_text(row.expires_at, now=now)
+        moved = before.row is not None and before.row.expires_at != row.expires_at
+        return Answer(t("tap.extended", clock=until) if moved else t("tap.extend_limit", clock=until))
+
+    async def _undo(
+        self, profile: str, button: Button, actor: Actor, row: ApprovalRequest, info: AdapterInfo
+    ) -> Answer:
+        try:
+            await self._broker.undo(profile, row.request_id, actor)
+        except NotPermitted:
+            return Answer(t("tap.undo_not_yours", person=people(row.decided_by)))
+        except UndoTooLate:
+            fresh = await self._broker.get(profile, row.request_id)
+            started = fresh.execution.claimed_at
+            if started is None:
+                return Answer(t("tap.undo_ended"))
+            when = clock_text(started, now=self._clock.now())
+            return Answer(t("tap.undo_late", agent=agent_name(fresh), clock=when, prefix=info.command_prefix))
+        return Answer(t("tap.undone"))
+
+    # --- typed reasons -----------------------------------------------------------------------
+
+    async def typed_reason(self, profile: str, message: Message, info: AdapterInfo) -> str | None:
+        """If the message answers a prompt for a reason, deny with it and return what the person is told; else None."""
+        prompt = await self._prompt(profile, message)
+        if prompt is None or prompt.request_id is None or message.unattributable:
+            return None
+        row = await self._broker.get(profile, prompt.request_id)
+        if prompt.owner_id != message.person.user_id:
+            return t("tap.others_panel", person=f"{prompt.destination.platform} {prompt.owner_id}")
+        session = await self._store.get(Session, session_key(profile, row.session_id))
+        allowed = person_may(self._broker.profile(profile), message.person, "decide", session, "button")
+        if isinstance(allowed, Refused):
+            return t("reply.not_allowed", user=message.person.user_id)
+        reason, hidden = reason_cut(message.text)
+        decided = await self._broker.decide(
+            profile, row.request_id, "deny", allowed.actor, reason=reason or None, copy_id=prompt.parent_copy
+        )
+        now = self._clock.now()
+        if decided.how == "lost":
+            return lost_answer(
+                decided.row, message.person, now, platform_title=self._title, prefix=info.command_prefix
+            )
+        told = done_answer(decided, now, info.command_prefix)
+        return f"{told} {t('tap.done.reason_too_long', count=hidden)}" if hidden else told
+
+    async def _prompt(self, profile: str, message: Message) -> Copy | None:
+        if message.reply_to is None:
+            return None
+        key = message_key(profile, message.destination, message.reply_to)
+        found = await self._store.find(Copy, "message", key)
+        return next((copy for copy in found if copy.kind == "prompt"), None)
+
+    # --- refusals ----------------------------------------------------------------------------
+
+    def _refusal_text(self, refused: Refused, tap: Tap) -> str:
+        user = tap.person.user_id
+        if refused.why == "nobody":
+            return t("tap.nobody_may", user=user, platform=tap.destination.platform)
+        return t("tap.may_not", user=user)
+
+    async def _refuse(self, profile: str, tap: Tap, why: str, row: ApprovalRequest | None, text: str) -> Answer:
+        """Answer privately and record who tried what; the same refusal is recorded once a minute."""
+        request_id = row.request_id if row is not None else None
+        key = (profile, tap.person.platform, tap.person.user_id, why, request_id or "")
+        now = self._clock.now()
+        last = self._refusals.get(key)
+        if last is None or now - last >= SAME_REFUSAL:
+            self._refusals[key] = now
+            self._refusals.move_to_end(key)
+            while len(self._refusals) > REMEMBERED:
+                self._refusals.popitem(last=False)
+            await self._record(profile, tap, why, row)
+        return Answer(text, alert=True)
+
+    async def _record(self, profile: str, tap: Tap, why: str, row: ApprovalRequest | None) -> None:
+        def change(tx: Tx) -> None:
+            tx.emit(
+                Event(
+                    profile=profile,
+                    type="tap.refused",
+                    at=tx.now,
+                    session_id=row.session_id if row is not None else None,
+                    request_id=row.request_id if row is not None else None,
+                    data={
+                        "why": why,
+                        "platform": tap.person.platform,
+                        "user_id": tap.person.user_id,
+                        "name": tap.person.name,
+                        "destination": str(tap.destination),
+                    },
+                )
+            )
+
+        await self._store.transact(change)

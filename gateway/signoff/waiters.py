@@ -1,0 +1,89 @@
+"""Who waits for which request, in this process. Waking goes only through the store's change feed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from signoff.model import ApprovalRequest, Change
+from signoff.ports import Clock, Store
+from signoff.rows import key_of
+
+
+class Waiters:
+    """Futures by request key, and which turns have an open wait (an open wait keeps a turn's lease alive)."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._clock = clock
+        self._futures: dict[str, list[asyncio.Future[ApprovalRequest]]] = {}
+        self._open: Counter[str] = Counter()
+        self._ended: dict[str, datetime] = {}
+        self._unsubscribe = store.subscribe(self._on_changes)
+
+    def register(self, key: str) -> asyncio.Future[ApprovalRequest]:
+        """A future that the feed resolves with the ended row; register before reading the row."""
+        future: asyncio.Future[ApprovalRequest] = asyncio.get_running_loop().create_future()
+        self._futures.setdefault(key, []).append(future)
+        return future
+
+    def forget(self, key: str, future: asyncio.Future[ApprovalRequest]) -> None:
+        """Stop waiting; cancels the future. A future that the feed resolved is gone already."""
+        futures = self._futures.get(key)
+        if futures is not None and future in futures:
+            futures.remove(future)
+            if not futures:
+                del self._futures[key]
+        future.cancel()
+
+    def __len__(self) -> int:
+        return sum(len(futures) for futures in self._futures.values())
+
+    @asynccontextmanager
+    async def keeping(self, turn: str | None) -> AsyncIterator[None]:
+        """While inside, the turn with this key is being waited for."""
+        if turn is None:
+            yield
+            return
+        self._open[turn] += 1
+        try:
+            yield
+        finally:
+            self._open[turn] -= 1
+            if self._open[turn] <= 0:
+                del self._open[turn]
+            self._ended[turn] = self._clock.now()
+
+    def seen(self, turns: Sequence[str]) -> dict[str, datetime]:
+        """When each of these turns was last waited for; now for those that are."""
+        now = self._clock.now()
+        found = {}
+        for turn in turns:
+            if self._open.get(turn):
+                found[turn] = now
+            elif turn in self._ended:
+                found[turn] = self._ended.pop(turn)
+        return found
+
+    def now(self) -> datetime:
+        """The clock's present instant."""
+        return self._clock.now()
+
+    def close(self) -> None:
+        """End every wait in this process; the requests go on in the store."""
+        self._unsubscribe()
+        for futures in self._futures.values():
+            for future in futures:
+                future.cancel()
+        self._futures.clear()
+
+    def _on_changes(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            row = change.request
+            if row is None or row.outcome is None:
+                continue
+            for future in self._futures.pop(key_of(row), ()):
+                if not future.done():
+                    future.set_result(row)

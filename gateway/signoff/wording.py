@@ -1,0 +1,149 @@
+"""The words that several surfaces share: texts of the catalogue, names of people, causes, periods."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import lru_cache
+
+from signoff.changes.grants import time_box
+from signoff.clipping import cut_name
+from signoff.display import shown
+from signoff.durations import clock, window
+from signoff.model import Actor, ApprovalRequest
+from signoff.texts import Catalogue
+
+PlaceTitle = Callable[[str], str]
+"""A platform's name for people, by its key."""
+
+LEASE_WORDS_S = 60.0
+"""The silence after which an agent is counted as gone, as texts name it."""
+
+
+@lru_cache(maxsize=1)
+def _texts() -> Catalogue:
+    return Catalogue.load()
+
+
+def t(key: str, /, **values: str | int) -> str:
+    """A text of the catalogue."""
+    return _texts().text(key, **values)
+
+
+def safe_name(text: str) -> str:
+    """A name out of somebody else's hands: masked, escaped, at most 40 units."""
+    return cut_name(shown(text, prose=True), note=lambda n: t("clip.hidden_short", count=n)).text
+
+
+def person_name(actor: Actor | None) -> str:
+    """Who a person is, for people: the principal's name where bound, else the name with the account."""
+    if actor is None:
+        return "Signoff"
+    if actor.principal:
+        return safe_name(actor.principal)
+    if actor.type == "grant":
+        return actor.grant_id or "a grant"
+    if actor.type == "agent":
+        return safe_name(actor.name or "the agent")
+    if actor.platform == "local":
+        return f"the operator (uid {actor.user_id})"
+    account = f"{actor.platform or 'key'} {actor.user_id or actor.key_id or ''}".strip()
+    if actor.name:
+        return t("who.unbound", name=safe_name(actor.name), account=shown(account, prose=True))
+    return shown(account, prose=True)
+
+
+def people(actors: tuple[Actor, ...]) -> str:
+    """Several people in a sentence."""
+    names = [person_name(a) for a in actors]
+    if len(names) < 2:
+        return "".join(names)
+    return t("list.and", first=", ".join(names[:-1]), last=names[-1])
+
+
+def agent_name(row: ApprovalRequest) -> str:
+    """The agent, for people."""
+    return safe_name(row.agent) if row.agent else "the agent"
+
+
+def by_policy(table: str, by: Actor) -> str:
+    """The sentence of a setting's or a rule's decision."""
+    if by.setting:
+        return t(f"{table}.setting", setting=by.setting)
+    return t(f"{table}.rule", rule=by.rule or "policy")
+
+
+def first_operand(row: ApprovalRequest) -> str:
+    """The reviewed file, for people."""
+    operands = getattr(row.action, "operands", ())
+    return safe_name(operands[0].path) if operands else "a file"
+
+
+def window_s(row: ApprovalRequest) -> float:
+    """How long the question could be answered, in seconds, for texts about a window that passed."""
+    if row.expires_at is None or row.timeout_s is None:
+        return row.timeout_s or 0.0
+    return row.timeout_s
+
+
+def claim_window_s(row: ApprovalRequest) -> float:
+    """How long a lapsed approval waited for its start, in seconds."""
+    if row.decided_at is None or row.execution.ended_at is None:
+        return 0.0
+    return round((row.execution.ended_at - row.decided_at).total_seconds())
+
+
+def delivery_error(row: ApprovalRequest) -> str:
+    """Why nobody could be asked, in the platform's words."""
+    return shown(row.delivery_error or "no answer", prose=True)
+
+
+def approved_text(table: str, row: ApprovalRequest, now: datetime) -> str:
+    """The approval's own sentence, in the card's or the summary's form."""
+    by = row.decided_by[0] if row.decided_by else Actor(type="policy", rule="policy")
+    label = row.label
+    if by.type == "grant":
+        values: dict[str, str | int] = {"grant": by.grant_id or ""}
+        if table == "summary.approved":
+            values |= {"person": person_name(person_behind(by)), "scope": t("scope.session"), "label": label}
+        return t(f"{table}.grant", **values)
+    if by.type == "policy":
+        return by_policy(table, by)
+    choice = row.choice or "once"
+    name = people(row.decided_by)
+    box = time_box(choice)
+    if box:
+        until = clock((row.decided_at or now) + box, now=now)
+        return t(f"{table}.time_box", person=name, clock=until, label=label)
+    if choice in ("session", "always"):
+        return t(f"{table}.{choice}", person=name, label=label)
+    if choice == "once_all":
+        return t(f"{table}.once_all", person=name, count=row.runs)
+    if table == "verdict.approved" and row.asked_runs > 1:
+        return t(f"{table}.once_of", person=name, count=row.asked_runs)
+    return t(f"{table}.once", person=name)
+
+
+def person_behind(by: Actor) -> Actor:
+    """The person behind a grant's actor."""
+    return Actor(type="person", principal=by.principal, name=by.name, platform=by.platform, user_id=by.user_id)
+
+
+def cause_words(row: ApprovalRequest, now: datetime, *, with_clock: bool = False) -> tuple[str, dict[str, str | int]]:
+    """The catalogue's key and values of a cancellation's cause: a person is named where a person did it."""
+    cause = row.cause or "withdrawn"
+    person = row.ended_by if row.ended_by is not None and row.ended_by.type == "person" else None
+    values: dict[str, str | int] = {}
+    if cause == "requester_gone":
+        values["duration"] = window(LEASE_WORDS_S)
+    if cause == "superseded":
+        values["id"] = row.superseded_by or ""
+    if cause == "stop_requested" and person is None:
+        cause = "stop_requested_unnamed"
+    elif cause in ("stop_requested", "undone"):
+        values["person"] = person_name(person)
+    elif cause == "session_ended" and person is not None:
+        cause, values["person"] = "session_ended_by", person_name(person)
+    if with_clock and cause.startswith("stop_requested"):
+        values["clock"] = clock(row.decided_at or now, now=now)
+    return cause, values

@@ -1,0 +1,1 @@
+"""Tests of the project, and the loopback platforms they run against."""

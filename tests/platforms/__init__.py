@@ -1,0 +1,1 @@
+"""Loopback servers that behave like the chat platforms, within their documented limits."""

@@ -1,0 +1,149 @@
+"""Properties over generated texts: nothing raises, nothing hides, nothing takes long."""
+
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from signoff.policy import JudgeContext, Verdict, judge, unwrapped
+
+CONTEXT = JudgeContext(
+    kind="chat", attended=True, home="/home/ana", own_paths=("/home/ana/s",), own_pid=42, deny=("x *y*",)
+)
+FLOORS = [
+    "rm -rf /",
+    "rm -r -f /etc",
+    "reboot",
+    "kill -9 -1",
+    "mkfs.ext4 /dev/sda",
+    "sudo -S ls",
+    "signoff approve K4XW9",
+]
+FRAGMENTS = [
+    "rm", "-rf", "/", " ", "\n", "\\\n", ";", "&&", "||", "|", "&", "(", ")", "{", "}", "$(", "`", "'", "\"",
+    "$'", "$x", "${x:-", "${", "<<E\n", "E\n", "<<'E'\n", "<<<", "<(", ">", ">&", "x=", "[[", "]]", "((", "))",
+    "if ", "then ", "fi", "for x in ", "do ", "done", "case ", "in ", "esac", ";;", "f(){ ", "eval ",
+    "bash -c ", "sudo ", "xargs ", "find . -exec ", "env ", "-c", "-S", "*", "~", "#", "\\", "\u200b", "\x00",
+    "é", "alias x=", "set -- ", "trap ", "{a,b}", "${x@P}", "!",
+]  # fmt: skip
+shell_texts = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=3), max_size=25).map("".join)
+
+
+@given(st.text() | shell_texts, st.sampled_from(["bash", "cmd", "powershell", None]))
+@settings(max_examples=400, deadline=None)
+def test_nothing_raises(text: str, shell: str | None) -> None:
+    context = JudgeContext(
+        shell=shell, kind="chat", attended=True, home="/home/ana", own_paths=("/home/ana/s",), deny=("x *y*", "*")[:1]
+    )
+    assert isinstance(judge("command", text, context), Verdict)
+    inner = unwrapped(text)
+    assert inner is None or inner in text or "-c" in text
+
+
+@st.composite
+def _spelled(draw: st.DrawFn, word: str) -> str:
+    """One word written another way that means the same."""
+    way = draw(st.sampled_from(["plain", "single", "double", "ansi", "escaped", "mixed", "joined", "output", "split"]))
+    plain = all(character in string.ascii_letters + string.digits + "/.-" for character in word)
+    place = draw(st.integers(1, max(1, len(word) - 1)))
+    spellings = {
+        "plain": word,
+        "single": f"'{word}'",
+        "double": f'"{word}"',
+        "ansi": "$'" + "".join(f"\\x{ord(character):02x}" for character in word) + "'",
+        "escaped": "".join("\\" + character for character in word),
+        "mixed": f"'{word[:place]}'\"{word[place:]}\"",
+        "joined": f"{word[:place]}\\\n{word[place:]}",
+        "output": f"$(echo {word})" if not word.startswith("-") else f"$(printf %s {word})",
+        "split": f"{word[:place]}''{word[place:]}",
+    }
+    return spellings[way] if plain else word
+
+
+def _single(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+WRAPPERS = [
+    "{}", "sudo {}", "sudo -u bob {}", "env A=1 {}", "timeout -k 3 5 {}", "nice -n 3 nohup {}", "true && {}",
+    "false || {}", "( {}; )", "{{ {}; }}", "if a; then {}; fi", "f() {{ {}; }}; f", "echo \"$( {} )\"", "! {}",
+    "{} &", "time {}", "while read l; do {}; done", "a | {}", "{} | cat", "setsid {}", "stdbuf -o0 {}",
+    "flock /tmp/l {}", "busybox env {}", "coproc {}", "command {}", "exec {}", "cat <( {} )", "{} > out",
+]  # fmt: skip
+CARRIERS = [
+    "bash -c {}", "sh -ec {}", "eval {}", "ssh host {}", "su -c {}", "echo {} | sh", "bash <<< {}",
+    "trap {} EXIT", "docker exec x sh -c {}", "env -S {}", "x={}; eval \"$x\"", "watch {}",
+    "printf '%s\\n' {} | sudo bash",
+]  # fmt: skip
+
+
+@given(st.data())
+@settings(max_examples=400, deadline=None)
+def test_a_floor_stays_one_however_it_is_written(data: st.DataObject) -> None:
+    floor = data.draw(st.sampled_from(FLOORS))
+    text = " ".join(data.draw(_spelled(word)) for word in floor.split())
+    for wrapper in data.draw(st.lists(st.sampled_from(WRAPPERS), max_size=2)):
+        if _is_simple(text) or wrapper in {"{}", "true && {}", "a | {}"}:
+            text = wrapper.format(text)
+    if data.draw(st.booleans()):
+        carrier = data.draw(st.sampled_from(CARRIERS))
+        if carrier != "env -S {}" or text == floor:
+            text = carrier.format(_single(text))
+    assert judge("command", text, CONTEXT, clock=lambda: 0.0).verdict == "block", text
+
+
+def _is_simple(text: str) -> bool:
+    """Whether the text is still one simple command, which any wrapper may stand before."""
+    return not any(mark in text.replace("$(", "").replace("\\\n", "") for mark in ';|&<>!{("\n') and "true" not in text
+
+
+READERS = [
+    "echo {}",
+    "printf %s {}",
+    "grep {} f",
+    "git commit -m {}",
+    "cat <<< {}",
+    "echo {} | tee out",
+    "logger {}",
+    "x={}",
+]
+
+
+@given(st.sampled_from(FLOORS), st.sampled_from(READERS))
+def test_the_same_text_is_data_to_a_reader_of_data(floor: str, reader: str) -> None:
+    text = reader.format(_single(floor))
+    assert judge("command", text, CONTEXT, clock=lambda: 0.0).verdict == "ask", text
+
+
+class Ticking:
+    """A clock that moves on by one step whenever it is asked: time is then the number of checks."""
+
+    def __init__(self, step_s: float) -> None:
+        self.now_s = 0.0
+        self.asked = 0
+        self.step_s = step_s
+
+    def __call__(self) -> float:
+        self.asked += 1
+        self.now_s += self.step_s
+        return self.now_s
+
+
+HEAVY = [
+    "x=(", "(", "a;", "a\n", "$(", "\"$(", "<<a ", "<<a\n\\\n", "{", "{a,", "a{b,c}", "if ", "`", "'", "\"",
+    "\\", "\\\n", "a\\\n", "f(){ f;f;};", "a|", "a&&", ">f ", "*", "/../", "sudo ", "find -exec ", "xargs ",
+    "eval a;", "bash -c a\n", "x=$x$x;", "\u200b", "a\u200b ", ")", "]", "é", "cat <<E\nb\nE\n", "alias a=b;",
+    "${x:-", "[[ ", "trap \"",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("fragment", HEAVY)
+@pytest.mark.parametrize("size", [20_000, 250_000, 1_000_000])
+def test_reading_stops_when_its_time_is_spent(fragment: str, size: int) -> None:
+    """With a budget of 200 checks few more may follow: every loop looks at the clock and obeys it. The parser itself
+    goes on to read for a moment while it mends what is broken."""
+    clock = Ticking(0.05 / 200)
+    verdict = judge("command", fragment * (size // len(fragment.encode())), CONTEXT, clock=clock)
+    assert verdict.verdict != "allow"
+    assert clock.asked < 2500

@@ -1,0 +1,137 @@
+"""What the shell front end makes of a text."""
+
+import pytest
+
+from signoff.policy.shell import UNKNOWN, read_shell
+from signoff.policy.shell.deadline import Deadline
+from signoff.policy.shell.source import joined
+
+
+def words(text: str) -> list[list[str]]:
+    return [[word.text for word in command.words] for command in read_shell(text, home="/home/ana").commands]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a b", ["a", "b"]),
+        ("a\\ b 'c d' \"e $ f\"", ["a b", "c d", "e $ f"]),
+        ('"$x $y"', [f"{UNKNOWN} {UNKNOWN}"]),
+        ("a 'x'\\''y'", ["a", "x'y"]),
+        ("a $'x\\n\\u00e9\\101'", ["a", "x\né" + "A"]),
+        ("a {b,c{d,e}}f {1..3} {x} '{y,z}'", ["a", "bf", "cdf", "cef", "1", "2", "3", "{x}", "{y,z}"]),
+        ("a ~ ~/b '~' ~bob", ["a", "/home/ana", "/home/ana/b", "~", "/home/~bob"]),
+        ('a ${x:-b c} "${x:-b c}"', ["a", "b", "c", "b c"]),
+        ("a $# b", ["a", UNKNOWN, "b"]),
+        ("a $@ b", ["a", "b"]),
+        ("a $1b", ["a", "b"]),
+        ("a !$", ["a", "!$"]),
+    ],
+)
+def test_words(text: str, expected: list[str]) -> None:
+    assert words(text)[0] == expected
+
+
+def test_states_of_words() -> None:
+    command = read_shell("a b$x $x 'q*' g*").commands[0]
+    assert [word.state for word in command.words] == ["literal", "partial", "dynamic", "literal", "literal"]
+    assert [word.pattern for word in command.words] == [None, None, None, None, "g*"]
+    assert [word.many for word in command.words] == [False, True, True, False, False]
+    assert command.words[1].literal is None
+
+
+def test_wrappers_come_with_what_they_carry() -> None:
+    first, second, third = read_shell("sudo -u bob env A=1 git push").commands
+    assert [word.text for word in first.own_words] == ["sudo", "-u", "bob"]
+    assert [word.text for word in second.own_words] == ["env", "A=1"]
+    assert (third.text, third.chain, third.assignments) == ("git push", ("sudo", "env"), (("A", "1"),))
+
+
+def test_places() -> None:
+    script = read_shell("ssh host docker exec web ls; chroot /x ls; ls")
+    assert [(command.program, command.place) for command in script.commands] == [
+        ("ssh", "here"),
+        ("docker", "remote"),
+        ("ls", "container"),
+        ("chroot", "here"),
+        ("ls", "container"),
+        ("ls", "here"),
+    ]
+
+
+def test_redirections_and_what_feeds_a_command() -> None:
+    command = read_shell("cmd <in >>out 2>&1 arg").commands[0]
+    assert [(item.operator, item.target.text, item.writes) for item in command.redirects] == [
+        ("<", "in", False),
+        (">>", "out", True),
+        (">&", "1", True),
+    ]
+    assert (command.fed, command.stdin) == (True, None)
+    assert read_shell("cat <<E\na $(echo b) \\$c\nE").commands[-1].stdin == "a b $c\n"
+    assert read_shell("cat <<'E'\na $(echo b)\nE").commands[-1].stdin == "a $(echo b)\n"
+    assert read_shell("cat <<< x").commands[0].stdin == "x\n"
+    assert not read_shell("cat").commands[0].fed
+
+
+def test_folders_are_followed() -> None:
+    script = read_shell("cd /a && ls; (cd b; ls); ls; cd $x; ls")
+    assert [command.cwd for command in script.commands if command.program == "ls"] == ["/a", "/a/b", "/a", None]
+
+
+def test_values_of_branches_are_all_possible() -> None:
+    assert ["echo", "a"] in words("x=b; if c; then x=a; fi; echo $x")
+    assert ["echo", "b"] in words("x=b; if c; then x=a; fi; echo $x")
+    assert words("x=b; x=a; echo $x")[-1] == ["echo", "a"]
+
+
+def test_all_commands_of_nested_constructs_are_found() -> None:
+    branches = "if a; then b; elif c; then d; else e; fi; while f; do g; done; case h in i) j;; esac"
+    text = f"{branches}; {{ k; }} | (l) && ! m & n <(o)"
+    programs = {command.program for command in read_shell(text).commands}
+    assert programs == set("abcdefgjklmno")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a\\\nb", "ab"),
+        ("'a\\\nb'", "'a\\\nb'"),
+        ('"a\\\nb"', '"ab"'),
+        ("a\\\\\nb", "a\\\\\nb"),
+        ("# c\\\nb", "# c\\\nb"),
+        ("$'a\\\nb'", "$'a\\\nb'"),
+        ('"it\'s" a\\\nb', '"it\'s" ab'),
+        ("\"$(x 'a\\\nb')\" c\\\nd", "\"$(x 'a\\\nb')\" cd"),
+        ("x <<'E'\na\\\nb\nE\nc\\\nd", "x <<'E'\na\\\nb\nE\ncd"),
+        ("x <<E\nit's a\\\nb\nE\nc\\\nd", "x <<E\nit's ab\nE\ncd"),
+        ("{a,b}", "''{a,b}"),
+        ("'{a,b}' {c,d}", "'{a,b}' ''{c,d}"),
+        ("{ a; }", "{ a; }"),
+        ("${a} b{c,d}", "${a} b{c,d}"),
+    ],
+)
+def test_continuations_are_joined_where_the_shell_joins_them(text: str, expected: str) -> None:
+    assert joined(text, Deadline(lambda: 0.0)) == expected
+
+
+@pytest.mark.parametrize("text", ["a\u200bb", "a\u00a0b", "a \x1b[1m", "a\rb", "\ufeffa", 'a "$(b \u2003)"'])
+def test_odd_characters_outside_quotes_are_a_problem(text: str) -> None:
+    assert read_shell(text).problems
+
+
+@pytest.mark.parametrize("text", ["a '\u200b'", 'a "\u00a0"', "a # \u200b", "cat <<E\n\u200b\nE", "a é 日本"])
+def test_odd_characters_inside_quotes_are_not(text: str) -> None:
+    assert not read_shell(text).problems
+
+
+def test_a_spent_budget_is_a_problem_and_keeps_what_was_found() -> None:
+    ticks = iter(range(1000))
+    script = read_shell("rm -rf /; " * 50, clock=lambda: next(ticks) * 0.001)
+    assert script.problems == ("it takes too long to read",)
+    assert 0 < len(script.commands) < 50
+
+
+def test_a_script_with_an_error_counts_up_to_the_error() -> None:
+    script = read_shell("a\nb\nc (")
+    assert [command.program for command in script.commands] == ["a", "b"]
+    assert script.problems == ("its syntax cannot be read",)

@@ -1,0 +1,262 @@
+"""Secrets go, the action stays: what is masked, what never is, and that no trick with invisible characters helps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from signoff.display import shown
+from signoff.masking import mask, masks
+from signoff.randomness import looks_like_path, looks_random
+from signoff.secret_names import says_secret
+
+GH = "ghp_0123456789abcdefghijABCDEFGHIJ1234569k"
+KEY = "aB3xK9mQ2pL7vR5tY8uI1oP4sD6fG0hJzX"
+SHA1 = "0123456789abcdef0123456789abcdef01234567"
+MASK = re.compile(r"⟨([0-9,]+) masked⟩")
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        (f"export GH={GH}", "export GH=gh⟨38 masked⟩9k"),
+        (f"git clone https://{GH}@github.com/a/b", "git clone https://gh⟨38 masked⟩9k@github.com/a/b"),
+        ("echo xoxb-123456789012-abcDEF", "echo xo⟨20 masked⟩EF"),
+        ("echo xapp-1-A012-345-abcdef", "echo xa⟨18 masked⟩ef"),
+        ("echo sk-proj-abc123def456ghi", "echo sk⟨19 masked⟩hi"),
+        ("aws AKIAIOSFODNN7EXAMPLE", "aws AK⟨16 masked⟩LE"),
+        ("k AIzaSyA1234567890abcdefghijklmnopqrstuv", "k AI⟨35 masked⟩uv"),
+        ("g glpat-abcdefgh12345678", "g gl⟨18 masked⟩78"),
+        ("n npm_abcdefghijklmnopqrstuvwxyz0123456789", "n np⟨36 masked⟩89"),
+        ("j eyJhbGciOi.eyJzdWIi.SflKxw-x_y", "j ey⟨26 masked⟩_y"),
+        ("curl -H 'Authorization: Bearer abcdef123456' u", "curl -H 'Authorization: Bearer ⟨12 masked⟩' u"),
+        ('curl -H "authorization: ab cd"', 'curl -H "authorization: ⟨2 masked⟩ cd"'),
+        ("Bearer abc12345 is old", "Bearer ⟨8 masked⟩ is old"),
+        ("curl -H 'X-Api-Key: abc'", "curl -H 'X-Api-Key: ⟨3 masked⟩'"),
+        ("DB_PASSWORD=hunter22x ./run.sh", "DB_PASSWORD=⟨9 masked⟩ ./run.sh"),
+        ("export dbPassword='p$w;d'", "export dbPassword='⟨1 masked⟩$⟨1 masked⟩;⟨1 masked⟩'"),
+        ('{"api_key": "a1b2c3", "max_tokens": 400}', '{"api_key": "⟨6 masked⟩", "max_tokens": 400}'),
+        (r'{\"token\": \"abc\"}', r"{\"token\": \"⟨3 masked⟩\"}"),
+        ('SECRET="correct horse" ./x', 'SECRET="⟨7 masked⟩ ⟨5 masked⟩" ./x'),
+        ("x --password hunter2 --host db", "x --password ⟨7 masked⟩ --host db"),
+        ("x --api-key=hunter2", "x --api-key=⟨7 masked⟩"),
+        ('["x", "--token", "abc"]', '["x", "--token", "⟨3 masked⟩"]'),
+        ("mysql -u root -pS3cr3t db", "mysql -u root -p⟨6 masked⟩ db"),
+        ("sshpass -p abc ssh h", "sshpass -p ⟨3 masked⟩ ssh h"),
+        ("curl -u ana:hunter2 https://h", "curl -u ana:⟨7 masked⟩ https://h"),
+        ("docker login -u a -p hunter2 r.io", "docker login -u a -p ⟨7 masked⟩ r.io"),
+        ("openssl rsa -passin pass:abc1", "openssl rsa -passin pass:⟨4 masked⟩"),
+        ("psql postgres://ana:p%40w@h/db", "psql postgres://ana:⟨1 masked⟩%⟨3 masked⟩@h/db"),
+        ("curl https://api.telegram.org/bot123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw1/getMe",
+         "curl https://api.telegram.org/bot123456789:AA⟨31 masked⟩w1/getMe"),
+        ("x https://hooks.slack.com/services/T01/B02/abcDEF", "x https://hooks.slack.com/services/T01/B02/⟨6 masked⟩"),
+        (f"send {KEY}", "send aB⟨30 masked⟩zX"),
+        (f"curl https://h/reset/{KEY}/go", "curl https://h/reset/aB⟨30 masked⟩zX/go"),
+        ("f d41d8cd98f00b204e9800998ecf8427e", "f d4⟨28 masked⟩7e"),
+        (f"TOKEN={SHA1} x", "TOKEN=01⟨36 masked⟩67 x"),
+    ],
+)  # fmt: skip
+def test_a_secret_is_masked(text: str, masked: str) -> None:
+    assert mask(text) == masked
+
+
+PEM = f"""-----BEGIN RSA PRIVATE KEY-----
+Proc-Type: 4,ENCRYPTED
+{KEY}
+{KEY}
+Ag1B
+-----END RSA PRIVATE KEY-----
+ls"""
+
+
+def test_a_private_key_is_masked_line_by_line() -> None:
+    assert mask(PEM).splitlines() == [
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "Proc-Type: 4,ENCRYPTED",
+        "aB⟨30 masked⟩zX",
+        "aB⟨30 masked⟩zX",
+        "⟨4 masked⟩",
+        "-----END RSA PRIVATE KEY-----",
+        "ls",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "rm -rf /home/ana/projects/my-very-long-directory-name/src/components",
+        f"git show {SHA1}",
+        f"git diff {SHA1}..{SHA1}",
+        f"docker pull x@sha256:{'0123456789abcdef' * 4}",
+        "x 123e4567-e89b-12d3-a456-426614174000",
+        "kubectl delete pod payments-api-deployment-7d9f8b6c5d-x2x9z",
+        "ls /nix/store/3k9x2m4p5q7r8s0t1v6w9y2z4a5b7c8d-glibc-2.38/lib",
+        "python AbstractSingletonProxyFactoryBeanImplementationForTesting2",
+        "curl -H 'Authorization: Bearer $TOKEN' -H \"X-Api-Key: ${KEY}\"",
+        "PASSWORD=$(pass show db) ./run.sh",
+        "PASSWORD= rm -rf /",
+        "PASSWORD=reboot; $PASSWORD",
+        'TOKEN="rm -rf /home"; eval "$TOKEN"',
+        "${PASSWORD:-reboot}",
+        "PASSWORD=/bin/rm",
+        "x --token-file /run/secrets/x --secret=/etc/passwd --password -v",
+        "mysql -u root -p db",
+        "docker run -p 8080:80 x",
+        "mkdir -pv a; psql -pfoo",
+        "token = get_token(x); token = self.token; token=true; max_tokens=500",
+        "a bearer certificate, basic authentication",
+        "PWD=/x OLDPWD=y",
+        "scikit-learn sk-estimator-hyperparameters-and-more",
+        f"{GH} -rf /",
+        f"sudo {GH} -rf /",
+        f"true; \"{GH}\" -rf /",
+        f"A=1 {KEY} -rf /",
+        f"; {' ' * 200}{KEY} -rf /",
+        "-----BEGIN PRIVATE KEY-----\nrm -rf /\nreboot\nhalt\n-----END PRIVATE KEY-----",
+        "use std::Token::new; case token) ;; esac",
+    ],
+)
+def test_what_is_done_is_never_masked(text: str) -> None:
+    assert mask(text) == text
+
+
+def test_a_word_alone_on_its_line_is_data() -> None:
+    assert mask(f"cat > f <<X\n{GH}\nX") == "cat > f <<X\ngh⟨38 masked⟩9k\nX"
+
+
+def test_prose_has_no_command_words() -> None:
+    assert mask(f"{GH} has expired", prose=True) == "gh⟨38 masked⟩9k has expired"
+
+
+def test_a_mask_shows_its_ends_only_from_16_characters() -> None:
+    assert mask("PASSWORD=abcdefghijklmno x") == "PASSWORD=⟨15 masked⟩ x"
+    assert mask("PASSWORD=abcdefghijklmnop x") == "PASSWORD=ab⟨12 masked⟩op x"
+
+
+@pytest.mark.parametrize("hidden", ["\u200b", "\u202e", "\r", "\x00", "\U000e0041", "⟨", "\udcff"])
+def test_a_hidden_character_uncovers_nothing(hidden: str) -> None:
+    for at in range(1, len(GH)):
+        result = shown(f"echo {GH[:at]}{hidden}{GH[at:]} x")
+        assert MASK.search(result)
+        assert re.sub(r"⟨[^⟩]*⟩", "", result) == "echo  x"  # a divided secret shows nothing of its own
+
+
+def test_a_secret_before_a_hidden_character_is_still_found() -> None:
+    assert "gh⟨38 masked⟩9k" in shown(f"x {GH} \u200b")
+    assert "0123456789" not in shown(f"x foo\u200b{GH}")
+
+
+def test_nobody_can_imitate_a_mask() -> None:
+    assert shown(f"rm ⟨36 masked⟩ {GH}") == "rm ⟨U+27E8⟩36 masked⟨U+27E9⟩ gh⟨38 masked⟩9k"
+
+
+def test_the_text_after_a_mask_does_not_begin_a_line() -> None:
+    assert shown(f"x {GH}\ty") == "x gh⟨38 masked⟩9k⟨TAB⟩y"
+    assert shown(f"x {GH}\u0338") == "x gh⟨38 masked⟩9k⟨U+0338⟩"
+
+
+SECRETIVE = st.lists(
+    st.sampled_from([GH, KEY, "PASSWORD=", "--token ", "secret: ", "'", '"', "\\", "abc", "/bin/rm", " ", "\n", ";",
+                     "|", "$", "$(", "&&", "://a:", "@", "Bearer ", "mysql -p", "\u200b", "⟨", "é", "=", "rm ", PEM]),
+    max_size=25,
+).map("".join)  # fmt: skip
+
+
+@given(st.one_of(SECRETIVE, st.text(max_size=80)))
+@example(f"PASSWORD=\u200b{GH}")
+def test_a_mask_covers_only_the_characters_of_a_word(text: str) -> None:
+    at = 0
+    for covered in masks(text):
+        assert at <= covered.start < covered.end
+        word = text[covered.start : covered.end]
+        assert re.fullmatch(r"[A-Za-z0-9_+/=.-]+", word)
+        found = MASK.search(covered.shown)
+        assert found
+        shown_ends = covered.shown[: found.start()], covered.shown[found.end() :]
+        assert shown_ends in (("", ""), (word[:2], word[-2:]))
+        assert int(found[1].replace(",", "")) + len("".join(shown_ends)) == len(word)
+        assert shown_ends == ("", "") or len(word) >= 16
+        at = covered.end
+
+
+@given(SECRETIVE)
+def test_every_bracket_on_a_card_is_ours(text: str) -> None:
+    escapes = re.compile(r"⟨(?:U\+[0-9A-F]{4,6}|CR|ESC|TAB|byte [0-9A-F]{2}|[0-9,]+ (?:spaces|tabs|masked))⟩")
+    assert not set("⟨⟩") & set(escapes.sub("", shown(text)))
+
+
+@given(SECRETIVE)
+def test_operators_and_lines_are_all_there(text: str) -> None:
+    kept = re.compile(r"[;|&<>()$`\n\"' ]")
+    assert kept.findall(re.sub(r"⟨[^⟩]*⟩", "", shown(text))) == kept.findall(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [
+        ("DB_PASSWORD", True), ("password", True), ("--api-key", True), ("apiKey", True),
+        ("AWS_SECRET_ACCESS_KEY", True), ("MYSQL_PWD", True),
+        ("PGPASSWORD", True), ("authToken", True), ("_auth", True), ("Proxy-Authorization", True),
+        ("PWD", False), ("max_tokens", False), ("tokenizer", False), ("SECRET_NAME", False),
+        ("--password-stdin", False), ("token_count", False),
+        ("author", False), ("secretary", False), ("keyboard", False), ("PASSWORD_FILE", False),
+    ],
+)  # fmt: skip
+def test_names_that_say_secret(name: str, secret: bool) -> None:
+    assert says_secret(name) is secret
+
+
+@pytest.mark.parametrize(
+    ("word", "path"),
+    [("/bin/rm", True), ("./x", True), ("../9", True), ("src/main.py", True), ("a/b", False), ("abc", False),
+     ("wJ9rX3tn/K7M9ENG/bPxRfi9", False)],
+)  # fmt: skip
+def test_what_looks_like_a_path(word: str, path: bool) -> None:
+    assert looks_like_path(word) is path
+
+
+@given(st.text(alphabet="abcdefghijklmnopqrstuvwxyz-_.", max_size=200))
+def test_written_words_never_look_random(word: str) -> None:
+    assert not looks_random(word)
+
+
+SIZE = 400_000
+HARD: dict[str, Callable[[int], str]] = {
+    "blanks": lambda n: " " * n,
+    "hidden": lambda n: "\u200b" * n,
+    "marks": lambda n: "e" + "\u0301" * n,
+    "brackets": lambda n: "⟨" * n,
+    "tabs": lambda n: "x" + "\t" * n,
+    "one word": lambda n: "a" * n,
+    "jwt starts": lambda n: "eyJ-" * (n // 4),
+    "issued starts": lambda n: "ghp_aaaaaaaa." * (n // 13),
+    "names": lambda n: "token=" * (n // 6),
+    "quoted names": lambda n: "token='" * (n // 7),
+    "open quotes": lambda n: 'token="a b' * (n // 10),
+    "nested paths": lambda n: "secret=/a/token=/b/" * (n // 19),
+    "names in flags": lambda n: "--token " * (n // 8),
+    "address starts": lambda n: "://a:" * (n // 5),
+    "colons": lambda n: "://" + ":a" * (n // 2),
+    "key starts": lambda n: "-----BEGIN PRIVATE KEY-----" * (n // 27),
+    "commands": lambda n: "mysql -p" * (n // 8),
+    "logins": lambda n: "curl -u a" + ":" * n,
+    "random path": lambda n: "aB3xK9mQ2pL7/" * (n // 13),
+    "command words": lambda n: "A=b " * (n // 4) + f"{GH} x",
+    "split tokens": lambda n: "g\u200bhp_aaaaaaaaa " * (n // 14),
+    "bearers": lambda n: "bearer " * (n // 7),
+    "digits": lambda n: "1" * n,
+    "joined emoji": lambda n: "👩\u200d" * (n // 2),
+    "dollars": lambda n: "$" * n,
+}
+
+
+@pytest.mark.parametrize("hard", HARD.values(), ids=HARD.keys())
+def test_work_grows_with_the_length_alone(hard: Callable[[int], str]) -> None:
+    # Quadratic work on this size takes from minutes to hours, which the limit of a test ends; linear takes a second.
+    result = shown(hard(SIZE))
+    assert MASK.sub("", result) is not None
+    assert len(result) <= 9 * SIZE

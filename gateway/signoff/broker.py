@@ -118,7 +118,8 @@ class Broker:
     async def ask(self, profile_name: str, ask: Ask) -> ApprovalRequest:
         """Submit and wait for the end; an approval is claimed inside, so `may_run` of the answer is permission.
 
-        When the caller is cancelled the question is withdrawn.
+        When the caller is cancelled the question is withdrawn. Raises `ClaimRefused` when the same question was asked
+        twice and the other caller has started it.
         """
         ask = ask if ask.request_id else replace(ask, request_id=new_id("req"))
         key = request_key(profile_name, ask.request_id or "")
@@ -143,7 +144,10 @@ class Broker:
         try:
             return await self.claim(row.profile, row.request_id, row.digest, new_id("claim"), operands)
         except ClaimRefused:
-            return await self.get(row.profile, row.request_id)
+            row = await self.get(row.profile, row.request_id)
+            if row.may_run:
+                raise  # it is somebody else's claim, which is no permission for this caller
+            return row
 
     async def _interrupted(self, profile_name: str, ask: Ask) -> None:
         try:
@@ -198,7 +202,7 @@ class Broker:
             created_at=session.created_at,
             warnings=warnings,
         )
-        return _judged(draft, verdict), session
+        return _judged(draft, verdict, profile), session
 
     async def _root(self, session: Session) -> Session:
         """The outermost parent of a child; itself for all others."""
@@ -213,8 +217,10 @@ class Broker:
         return root
 
     async def _notified(self, session: Session, root: Session) -> bool:
+        now = self.waiters.now()
         for row in {session.session_id: session, root.session_id: root}.values():
-            if await self._store.find(Notifier, "session", session_key(row.profile, row.session_id), limit=1):
+            found = await self._store.find(Notifier, "session", session_key(row.profile, row.session_id))
+            if any(n.gone_at is None or n.gone_at > now for n in found):
                 return True
         return False
 
@@ -354,7 +360,7 @@ class Broker:
         operands: tuple[Operand, ...] | None = None,
     ) -> ApprovalRequest:
         """Start the action, once. Raises `ClaimRefused` with its code, `RequestNotFound`."""
-        if not REQUEST_ID.match(claim_id):
+        if not REQUEST_ID.fullmatch(claim_id):
             raise InvalidInput("claim_id must be 1 to 64 of A-Z, a-z, 0-9, _ and -.", param="claim_id")
         change = partial(
             claiming.claim,
@@ -397,6 +403,13 @@ class Broker:
         return await self._store.transact(change)
 
 
+def setting_value(profile: Profile, setting: str | None) -> str | None:
+    """A setting with its value as an operator would write it: `approvals.cron_mode = "deny"`."""
+    if setting is None:
+        return None
+    return f'{setting} = "{getattr(profile.approvals, setting.rpartition(".")[2])}"'
+
+
 def is_choice(choice: str) -> bool:
     """Whether the word is a choice or a time box."""
     return choice in ("once", "once_all", "session", "always", "deny") or grants.time_box(choice) is not None
@@ -428,12 +441,13 @@ def same_person(one: Actor, other: Actor) -> bool:
     return (one.platform, one.user_id) == (other.platform, other.user_id)
 
 
-def _judged(draft: ApprovalRequest, verdict: Verdict) -> ApprovalRequest:
+def _judged(draft: ApprovalRequest, verdict: Verdict, profile: Profile) -> ApprovalRequest:
     """The draft, born ended where the verdict leaves nothing to ask."""
     if verdict.verdict == "ask":
         return draft
     rule = verdict.rule_keys[0] if verdict.rule_keys else verdict.rung
-    actor = Actor(type="policy", rule=None if verdict.setting else rule, setting=verdict.setting)
+    setting = None if verdict.rule_keys else setting_value(profile, verdict.setting)
+    actor = Actor(type="policy", rule=None if setting else rule, setting=setting)
     if verdict.verdict == "block":
         return replace(draft, outcome="blocked", decided_by=(actor,))
     return replace(draft, outcome="approved", choice="once", decided_by=(actor,))
@@ -442,7 +456,7 @@ def _judged(draft: ApprovalRequest, verdict: Verdict) -> ApprovalRequest:
 def _check_words(ask: Ask) -> None:
     for name in ("request_id", "turn_id"):
         value = getattr(ask, name)
-        if value is not None and not REQUEST_ID.match(value):
+        if value is not None and not REQUEST_ID.fullmatch(value):
             raise InvalidInput(f"{name} must be 1 to 64 of A-Z, a-z, 0-9, _ and -.", param=name)
     for name in ("reason", "host", "claimed_for", "tool_call_id"):
         value = getattr(ask, name)

@@ -253,23 +253,11 @@ def _until(row: ApprovalRequest, now: datetime) -> Block:
         return Block("text", (Span(t("until.never")),))
     at = row.expires_at or now + timedelta(seconds=row.timeout_s)
     when = clock(at, now=now)
-    relative = Span(t("until.date_fallback", clock=when), "relative_time", at=at)
-    parts = {"\x01": relative, "\x02": Span(when, "clock", at=at)}
-    return Block("text", _spans(t("until.expires", duration="\x01", clock="\x02"), parts))
-
-
-def _spans(template: str, inserted: dict[str, Span]) -> tuple[Span, ...]:
-    """The template's text with each placeholder character replaced by its span."""
-    spans: list[Span] = []
-    plain = ""
-    for char in template:
-        if char in inserted:
-            spans += [Span(plain)] if plain else []
-            spans.append(inserted[char])
-            plain = ""
-        else:
-            plain += char
-    return (*spans, Span(plain)) if plain else tuple(spans)
+    # The ticking span says when on apps that cannot tick, and the exact time stands behind it for all.
+    ticking = Span(t("until.date_fallback", clock=when), "relative_time", at=at)
+    before, after = t("until.expires_at", clock="\x01").split("\x01")
+    exact = (Span(" ("), Span(when, "clock", at=at), Span(")"))
+    return Block("text", (Span(before), ticking, *exact, Span(after)))
 
 
 def foot(row: ApprovalRequest) -> Block:
@@ -398,7 +386,10 @@ def why_lines(row: ApprovalRequest) -> list[str]:
 
 
 def _type_prompt(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
-    return Card(blocks=_lines(t("panel.because", id=row.short_id)), prompt=t("panel.type_prompt"))
+    """In a group only who is mentioned is asked to reply, so the prompt names its opener."""
+    owner = Span(safe_name(copy.owner_name or copy.owner_id or ""), "mention", href=copy.owner_id)
+    line = Block("text", (owner, Span(" · "), Span(t("panel.because", id=row.short_id))))
+    return Card(blocks=(line,), prompt=t("panel.type_prompt"))
 
 
 # --- Signoff's own words -------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from signoff.errors import (
     AdapterError,
     AdapterUnavailable,
     ChatMoved,
+    MessageGone,
     RateLimited,
     SendAmbiguous,
     SendRefused,
@@ -64,12 +65,16 @@ class Dispatcher:
         adapters: Mapping[tuple[str, str], ChatAdapter],
         maker: CardMaker,
         on_sent: Sent,
+        *,
+        fallbacks: Mapping[str, Destination] | None = None,
     ) -> None:
+        """`fallbacks`: by profile, where a card goes whose own places all refused it."""
         self._store = store
         self._clock = clock
         self._adapters = adapters
         self._maker = maker
         self._on_sent = on_sent
+        self._fallbacks = dict(fallbacks or {})
         self._budgets = {key: Budget(adapter.info) for key, adapter in adapters.items()}
         self._resend = frozenset(a.info.platform for a in adapters.values() if a.info.resend_ambiguous)
         self._wake = asyncio.Event()
@@ -207,9 +212,11 @@ class Dispatcher:
 
     async def _post(self, work: Work, adapter: ChatAdapter) -> None:
         copy, row = work.copy, work.row
+        shown_at = self._clock.now()
         card = await self._maker.card(copy, row, attach=True)
         reply_to = await self._reply_to(copy)
-        whole = True
+        if card.attachment is not None:
+            self._count(copy, adapter)  # the file is a message of its own
         try:
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 result = await adapter.post(copy.destination, card, reply_to=reply_to)
@@ -217,7 +224,7 @@ class Dispatcher:
             if card.attachment is None:
                 raise
             # The whole text could not be attached: the card goes without it, and without a way to approve.
-            whole = False
+            await self._store.transact(partial(sending.without_file, copy_id=copy.copy_id))
             card = await self._maker.card(copy, row, attach=False)
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 result = await adapter.post(copy.destination, card, reply_to=reply_to)
@@ -228,9 +235,13 @@ class Dispatcher:
                 result=result,
                 of=row.request_id if row is not None else None,
                 version=row.card_version if row is not None else 0,
-                whole_shown=whole,
+                shown_at=shown_at,
             )
         )
+
+    def _count(self, copy: Copy, adapter: ChatAdapter) -> None:
+        budget = self._budgets[copy.profile, copy.destination.platform]
+        budget.take(copy.destination, "post", self._clock.now(), group=adapter.is_group(copy.destination))
 
     async def _reply_to(self, copy: Copy) -> str | None:
         if copy.kind == "note":
@@ -242,6 +253,7 @@ class Dispatcher:
 
     async def _update(self, work: Work, adapter: ChatAdapter) -> None:
         copy, row = work.copy, work.row
+        shown_at = self._clock.now()
         card = await self._maker.card(copy, row, attach=copy.whole_shown)
         async with asyncio.timeout(SEND_TIMEOUT_S):
             await adapter.update(copy.destination, copy.message_id or "", card)
@@ -251,6 +263,7 @@ class Dispatcher:
                 copy_id=copy.copy_id,
                 of=row.request_id if row is not None else None,
                 version=row.card_version if row is not None else 0,
+                shown_at=shown_at,
             )
         )
 
@@ -279,9 +292,21 @@ class Dispatcher:
             change = partial(sending.doubtful, copy_id=copy.copy_id)
         elif isinstance(error, AdapterUnavailable | SendAmbiguous):
             change = partial(sending.unreachable, copy_id=copy.copy_id, error=error.message)
+        elif isinstance(error, MessageGone):
+            change = partial(
+                sending.gone, copy_id=copy.copy_id, error=error.message, fallback=self._fallback(copy)
+            )
+        elif work.op == "update":
+            change = partial(sending.not_edited, copy_id=copy.copy_id, error=error.message)
         else:
-            change = partial(sending.refused, copy_id=copy.copy_id, error=error.message)
+            change = partial(
+                sending.refused, copy_id=copy.copy_id, error=error.message, fallback=self._fallback(copy)
+            )
         await self._store.transact(change)
+
+    def _fallback(self, copy: Copy) -> Destination | None:
+        place = self._fallbacks.get(copy.profile)
+        return place if place is not None and (copy.profile, place.platform) in self._adapters else None
 
     # --- saying something --------------------------------------------------------------------
 
@@ -315,4 +340,7 @@ def _op(copy: Copy) -> str | None:
 
 def _put_off(tx: Tx, later: Sequence[tuple[str, datetime]]) -> None:
     for copy_id, until in later:
+        copy = tx.get(Copy, copy_id)
+        if copy is None or copy.due_at is None or copy.due_at > tx.now:
+            continue  # somebody took it on meanwhile
         sending.put_off(tx, copy_id, until, None, limited=True)

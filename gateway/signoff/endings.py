@@ -107,6 +107,8 @@ def _approved_message(row: ApprovalRequest, now: datetime) -> str:
         if cause == "changed_since_review":
             return t("agent.not_run.changed", file=first_operand(row))
         return t(f"agent.not_run.{cause or 'reported'}")
+    if state in ("succeeded", "failed", "unknown"):
+        return t("agent.claim.already_claimed")
     by = row.decided_by[0] if row.decided_by else Actor(type="system")
     if by.type == "grant":
         return t("agent.approved.grant")

@@ -115,9 +115,7 @@ class Gateway:
         maker = Maker(self.store, self.clock, self.signer, infos)
         self.dispatcher = Dispatcher(self.store, self.clock, self.adapters, maker, self._on_sent)
         taps = Taps(self.broker, self.dispatcher, self.store, self.clock, self.signer, maker.title)
-        commands = Commands(
-            self.broker, self.sessions, self.dispatcher, self.store, self.clock, platform_title=maker.title
-        )
+        commands = Commands(self.broker, self.sessions, self.dispatcher, self.store, self.clock, maker.title)
         for loop in (self.sweeper.run, self.dispatcher.run, self.telemetry.watch_loop):
             self._tasks.append(asyncio.create_task(self._watched(loop), name=loop.__qualname__))
         for (profile, platform), adapter in self.adapters.items():

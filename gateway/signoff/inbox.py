@@ -12,6 +12,7 @@ from signoff.dispatcher import Dispatcher
 from signoff.model import Answer, Event, Message, Note, Tap
 from signoff.ports import AdapterInfo, Store, Tx
 from signoff.taps import Taps
+from signoff.wording import safe_name
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +40,14 @@ class ProfileInbox:
     async def tap(self, tap: Tap) -> Answer:
         """Decide by a button."""
         return await self._taps.tap(self._profile, tap, self._info)
+
+    async def unanswered(self, tap: Tap, answer: Answer) -> None:
+        """A tap delivered late: the card shows a decision by itself, a tap that lost is told in the chat, once."""
+        if not answer.lost:
+            return
+        who = safe_name(tap.person.name or tap.person.user_id)
+        card = text_card([f"{who}: {answer.text}"])
+        await self._dispatcher.say(self._profile, tap.destination, card, reply_to=tap.message_id)
 
     async def message(self, message: Message) -> None:
         """A reply to a prompt is a reason; everything else may be a command."""

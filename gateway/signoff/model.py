@@ -353,6 +353,7 @@ class Copy(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the whole action is in reach on it; without that it bears no approving button."""
     owner_id: str | None = None
     """Panels and prompts obey only this person (platform user id)."""
+    owner_name: str | None = None
     panel: str | None = None
     """Which panel it is: more, because, confirm, why, type."""
     choice: str | None = None
@@ -510,6 +511,8 @@ class Answer(Struct, frozen=True):
 
     text: str
     alert: bool = False
+    lost: bool = False
+    """The tap came too late and changed nothing; if this cannot be told privately, it is told in the chat once."""
 
 
 class Message(Struct, frozen=True, kw_only=True):

@@ -123,6 +123,10 @@ class Inbox(Protocol):
         """Verify, authorise, decide; returns what the person is told. Never raises for what a person did."""
         ...
 
+    async def unanswered(self, tap: Tap, answer: Answer) -> None:
+        """The platform no longer takes the private answer to this tap. One that lost gets a reply in the chat."""
+        ...
+
     async def message(self, message: Message) -> None:
         """A typed message; replies are sent by the gateway."""
         ...

@@ -63,4 +63,14 @@ def parse_destination(text: str, param: str | None = None) -> Destination:
             "for example telegram:-1001234567/7.",
             param=param,
         )
-    return Destination(platform, chat, thread or None)
+    return at_place(platform, chat, thread or None)
+
+
+GENERAL_THREADS = {"telegram": "1"}
+"""A forum's General topic: the platform reports no thread there, so neither do we."""
+
+
+def at_place(platform: str, chat_id: str, thread_id: str | None) -> Destination:
+    """A destination as its platform names it; the General topic of a forum is the chat itself."""
+    general = thread_id is not None and GENERAL_THREADS.get(platform) == thread_id
+    return Destination(platform, chat_id, None if general else thread_id)

@@ -108,7 +108,7 @@ class Sessions:
     ) -> Turn:
         """Open a turn that lives while its lease is renewed. Raises `SessionNotFound`, `InvalidInput`, `Conflict`."""
         turn_id = turn_id or new_id("turn")
-        if not REQUEST_ID.match(turn_id):
+        if not REQUEST_ID.fullmatch(turn_id):
             raise InvalidInput("turn_id must be 1 to 64 of A-Z, a-z, 0-9, _ and -.", param="turn_id")
         if math.isnan(lease_s) or not MIN_LEASE_S <= lease_s <= MAX_LEASE_S:
             raise InvalidInput(f"lease_s must be {MIN_LEASE_S:g} to {MAX_LEASE_S:g} seconds.", param="lease_s")
@@ -219,9 +219,11 @@ def _declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None) 
     known = tx.get(Session, session_key(profile, declaration.session_id))
     if known is not None and agent is not None and known.agent not in (None, agent):
         raise SessionNotFound
-    parent_turn = None
+    same_child = known is not None and known.closed_at is None and known.parent == declaration.parent
+    parent_turn = known.parent_turn if known is not None and same_child else None
     if declaration.parent is not None:
         stopping_session(tx, profile, declaration.parent, agent)
+    if declaration.parent is not None and not same_child:
         turns = tx.find(Turn, "open_session", session_key(profile, declaration.parent))
         parent_turn = turns[-1].turn_id if turns else None
     session = Session(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from signoff.changes.common import RUNNING_AFTER_S, plus
 from signoff.display import shown
 from signoff.durations import clock, duration, window
 from signoff.model import Actor, ApprovalRequest, Block, Span
@@ -122,8 +123,10 @@ def _after_lines(row: ApprovalRequest, now: datetime, prefix: str) -> list[str]:
     by_person = any(a.type == "person" for a in row.decided_by)
     if row.grant_id and by_person:
         lines.append(t("status.grant_ends", grant=row.grant_id, prefix=prefix))
-    line = execution_line(row, now)
-    return [*lines, line] if line else lines
+    started = row.execution.claimed_at
+    if row.execution.state == "claimed" and started is not None and now < plus(started, RUNNING_AFTER_S):
+        return lines  # most actions are over before anybody could read that they run
+    return [*lines, execution_line(row, now)]
 
 
 def execution_line(row: ApprovalRequest, now: datetime) -> str:
@@ -152,13 +155,15 @@ def execution_line(row: ApprovalRequest, now: datetime) -> str:
 def _not_run_line(row: ApprovalRequest, now: datetime) -> str:
     execution = row.execution
     cause, when = execution.cause, clock(execution.ended_at or now, now=now)
+    if cause == "undone":
+        return "⏹ " + t("execution.not_run.undone", person=person_name(execution.ended_by), clock=when)
     person = execution.ended_by if execution.ended_by is not None and execution.ended_by.type == "person" else None
     if cause is None:
         return t("execution.not_run.reported", agent=agent_name(row))
     if cause == "changed_since_review":
         return "⚠️ " + t("execution.not_run.changed", file=first_operand(row), person=people(row.decided_by))
-    if cause in ("undone", "stop_requested") and person is not None:
-        return "⏹ " + t(f"execution.not_run.{cause}", person=person_name(person), clock=when)
+    if cause == "stop_requested" and person is not None:
+        return "⏹ " + t("execution.not_run.stop_requested", person=person_name(person), clock=when)
     if cause == "session_ended" and person is not None:
         return "⏹ " + t("execution.not_run.session_ended_by", person=person_name(person), clock=when)
     key = "stop_requested_unnamed" if cause == "stop_requested" else cause

@@ -47,7 +47,9 @@ class Sweeper:
         now = self._clock.now()
         beat = await self._store.get(Note, HEARTBEAT)
         down = now - datetime.fromisoformat(beat.value) if beat else timedelta(0)
-        by = min(max(down - timedelta(seconds=HEARTBEAT_S), timedelta(0)), MAX_SHIFT)
+        # Within a heartbeat another process may be up. Beyond it the whole time is made up for, since how much of the
+        # last beat's period the gateway still lived is not known and no window may be cut.
+        by = min(down, MAX_SHIFT) if down > timedelta(seconds=HEARTBEAT_S) else timedelta(0)
         if by > timedelta(0):
             far = now + timedelta(days=36500)
             requests = [key_of(r) for r in await self._store.due(ApprovalRequest, far, limit=ALL)]

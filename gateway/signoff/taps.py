@@ -20,7 +20,7 @@ from signoff.model import Actor, Answer, ApprovalRequest, Copy, Event, Message, 
 from signoff.ports import AdapterInfo, Clock, Store, Tx
 from signoff.rows import message_key, session_key
 from signoff.tokens import Signer, TokenParts
-from signoff.wording import agent_name, people, t
+from signoff.wording import agent_name, people, safe_name, t
 
 DECISIONS = frozenset({"once", "once_all", "session", "always", "30m", "deny", "confirm", *REASONS})
 REMEMBERED = 2000
@@ -67,6 +67,7 @@ class Taps:
             message_id=tap.message_id,
             order=int(tap.message_id) if tap.message_id and tap.message_id.isdigit() else 0,
             user_id=tap.person.user_id,
+            user_name=tap.person.name,
         )
         copy = await self._store.get(Copy, parts.copy_id)
         if copy is None or copy.profile != profile or copy.request_id is None:
@@ -141,7 +142,7 @@ class Taps:
             return self._not_live(meaning, tap, info) or Answer(t("tap.unknown"))
         now = self._clock.now()
         if decided.how == "lost":
-            return Answer(self._lost(decided.row, tap, info))
+            return Answer(self._lost(decided.row, tap, info), lost=True)
         return Answer(done_answer(decided, now, info.command_prefix))
 
     def _lost(self, row: ApprovalRequest, tap: Tap, info: AdapterInfo) -> str:
@@ -159,13 +160,13 @@ class Taps:
         if meaning.status == "unknown" or row is None:
             return Answer(t("tap.unknown"))
         if row.outcome is not None:
-            return Answer(self._lost(row, tap, info))
+            return Answer(self._lost(row, tap, info), lost=True)
         return None
 
     @staticmethod
     def _owner(meaning: Meaning) -> str:
         copy = meaning.copy
-        return f"{copy.destination.platform} {copy.owner_id}" if copy is not None else ""
+        return _opener(copy) if copy is not None else ""
 
     # --- everything else ---------------------------------------------------------------------
 
@@ -188,6 +189,8 @@ class Taps:
         if choice == "wait":
             return await self._wait_longer(profile, tap, button, info)
         meaning = await self._panel(profile, button, choice, None)
+        if meaning.copy is None:
+            return await self._refuse(profile, tap, "moved", row, t("tap.unknown"))
         return self._not_live(meaning, tap, info) or Answer("")
 
     async def _panel(self, profile: str, button: Button, panel: str, choice: str | None) -> Meaning:
@@ -240,7 +243,7 @@ class Taps:
             return None
         row = await self._broker.get(profile, prompt.request_id)
         if prompt.owner_id != message.person.user_id:
-            return t("tap.others_panel", person=f"{prompt.destination.platform} {prompt.owner_id}")
+            return t("tap.others_panel", person=_opener(prompt))
         session = await self._store.get(Session, session_key(profile, row.session_id))
         allowed = person_may(self._broker.profile(profile), message.person, "decide", session, "button")
         if isinstance(allowed, Refused):
@@ -306,3 +309,8 @@ class Taps:
             )
 
         await self._store.transact(change)
+
+
+def _opener(copy: Copy) -> str:
+    """Who opened a panel, for people."""
+    return safe_name(copy.owner_name) if copy.owner_name else f"{copy.destination.platform} {copy.owner_id}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -11,6 +11,10 @@ from datetime import datetime
 from signoff.model import ApprovalRequest, Change
 from signoff.ports import Clock, Store
 from signoff.rows import key_of
+
+REMEMBERED_TURNS = 20_000
+"""Turns whose last wait ended are remembered up to this many, so that one that ended otherwise costs nothing for ever;
+a forgotten one counts from its last heartbeat."""
 
 
 class Waiters:
@@ -20,7 +24,7 @@ class Waiters:
         self._clock = clock
         self._futures: dict[str, list[asyncio.Future[ApprovalRequest]]] = {}
         self._open: Counter[str] = Counter()
-        self._ended: dict[str, datetime] = {}
+        self._ended: OrderedDict[str, datetime] = OrderedDict()
         self._unsubscribe = store.subscribe(self._on_changes)
 
     def register(self, key: str) -> asyncio.Future[ApprovalRequest]:
@@ -55,6 +59,9 @@ class Waiters:
             if self._open[turn] <= 0:
                 del self._open[turn]
             self._ended[turn] = self._clock.now()
+            self._ended.move_to_end(turn)
+            if len(self._ended) > REMEMBERED_TURNS:
+                self._ended.popitem(last=False)
 
     def seen(self, turns: Sequence[str]) -> dict[str, datetime]:
         """When each of these turns was last waited for; now for those that are."""

@@ -16,6 +16,9 @@ from signoff.texts import Catalogue
 PlaceTitle = Callable[[str], str]
 """A platform's name for people, by its key."""
 
+SHORT_PLATFORMS = {"telegram": "tg", "discord": "dc"}
+"""Short names for accounts in brackets."""
+
 LEASE_WORDS_S = 60.0
 """The silence after which an agent is counted as gone, as texts name it."""
 
@@ -47,7 +50,8 @@ def person_name(actor: Actor | None) -> str:
         return safe_name(actor.name or "the agent")
     if actor.platform == "local":
         return f"the operator (uid {actor.user_id})"
-    account = f"{actor.platform or 'key'} {actor.user_id or actor.key_id or ''}".strip()
+    platform = SHORT_PLATFORMS.get(actor.platform or "", actor.platform or "key")
+    account = f"{platform} {actor.user_id or actor.key_id or ''}".strip()
     if actor.name:
         return t("who.unbound", name=safe_name(actor.name), account=shown(account, prose=True))
     return shown(account, prose=True)

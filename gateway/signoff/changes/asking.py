@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from signoff.changes import grants
-from signoff.changes.common import NEW, OTHER, emit, plus, show
+from signoff.changes.common import NEW, OTHER, attached, emit, plus, show
 from signoff.changes.copies import new_card
 from signoff.errors import IdempotencyConflict, SessionNotFound, TurnNotFound
 from signoff.ids import new_short, random_text
@@ -46,7 +46,7 @@ def ask(tx: Tx, draft: ApprovalRequest, judged: Session, claim_within_s: float) 
             return Asked(stored, repeated=True)
         raise IdempotencyConflict
     session = tx.get(Session, session_key(draft.profile, draft.session_id))
-    if session is None or (session.closed_at is not None and session.kind != "child"):
+    if session is None:
         raise SessionNotFound
     row = replace(draft, short_id=_short_id(tx, draft.profile), created_at=tx.now)
     void = _void(tx, row, session, judged)
@@ -61,6 +61,8 @@ def ask(tx: Tx, draft: ApprovalRequest, judged: Session, claim_within_s: float) 
         actor = Actor(type="grant", grant_id=grant.grant_id, principal=grant.by.principal, name=grant.by.name)
         covered = replace(row, outcome="approved", choice="once", decided_by=(actor,), grant_id=grant.grant_id)
         return Asked(_born(tx, covered, claim_within_s))
+    if not row.destinations and not attached(tx, row.profile, row.session_id):
+        raise StaleFacts  # who could have answered went away meanwhile
     return Asked(_pending(tx, replace(row, coalesce_key=coalesce_key(row))))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from signoff import lifecycle
 from signoff.errors import RequestNotFound, SessionNotFound
-from signoff.model import Actor, ApprovalRequest, Copy, Event, Execution, Session, replace
+from signoff.model import Actor, ApprovalRequest, Copy, Event, Execution, Notifier, Session, replace
 from signoff.ports import Tx
 from signoff.rows import joined, request_key, session_key
 
@@ -17,6 +17,8 @@ ANSWER, FINAL, NEW, OTHER = 0, 1, 2, 3
 
 UNDO_AFTER_S = 2.0
 """A card still unclaimed this long after the decision offers Undo."""
+MAX_DEPTH = 16
+"""Children of children are followed up to this depth."""
 RUNNING_AFTER_S = 5.0
 """'Running' is shown only for what runs longer than this."""
 
@@ -68,6 +70,8 @@ def show(tx: Tx, row: ApprovalRequest, *, priority: int, at: datetime | None = N
     """Have the copies of `row` show its newest state at `at` (now by default); panels of an ended request go."""
     when = at or tx.now
     for copy in copies_of(tx, row):
+        if copy.kind == "card" and copy.state == "sent" and in_flight(copy, tx.now):
+            continue  # two edits of one message at once may land in either order; its return queues the next
         if copy.kind != "card":
             if row.outcome is not None:
                 close_panel(tx, copy)
@@ -84,6 +88,24 @@ def close_panel(tx: Tx, copy: Copy) -> None:
         tx.put(replace(copy, remove=True, due_at=tx.now, priority=OTHER))
     elif copy.state == "queued":
         tx.put(replace(copy, state="final", due_at=None))
+
+
+def in_flight(copy: Copy, now: datetime) -> bool:
+    """Whether a send, edit or removal of this message is under way."""
+    return copy.lease_until is not None and copy.lease_until > now
+
+
+def attached(tx: Tx, profile: str, session_id: str) -> bool:
+    """Whether an answer client is attached to the session or to one that it is a child of."""
+    for _ in range(MAX_DEPTH):
+        key = session_key(profile, session_id)
+        if any(n.gone_at is None or n.gone_at > tx.now for n in tx.find(Notifier, "session", key)):
+            return True
+        session = tx.get(Session, key)
+        if session is None or session.kind != "child" or session.parent is None:
+            return False
+        session_id = session.parent
+    return False
 
 
 def copy_priority(copy: Copy) -> int:

@@ -6,12 +6,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from signoff.changes import ending, grants
-from signoff.changes.common import FINAL, close_panel, copies_of, emit, load_request, moved, plus, show
+from signoff.changes import claiming, ending, grants
+from signoff.changes.common import FINAL, close_panel, copies_of, emit, load_request, plus, show
 from signoff.errors import ChoiceNotOffered, UndoTooLate
 from signoff.model import Actor, ApprovalRequest, Grant, Vote, replace
 from signoff.ports import Tx
-from signoff.rows import joined
+from signoff.rows import joined, session_key
 
 
 class Ruling(Struct, frozen=True, kw_only=True):
@@ -23,6 +23,8 @@ class Ruling(Struct, frozen=True, kw_only=True):
     copy_id: str | None = None
     upto: int | None = None
     """For `once_all`: the followers counted on the revision that was tapped; None: all who wait now."""
+    counted: int | None = None
+    """How many followers that revision counted."""
     claim_within_s: float = 300.0
     shown: str = ""
     """The masked action on one line, for a grant."""
@@ -52,9 +54,8 @@ def check_offered(row: ApprovalRequest, choice: str, allowed: tuple[str, ...] | 
     """Raise `ChoiceNotOffered` unless the record and the profile both offer this choice now."""
     plain = "session" if grants.time_box(choice) else choice
     base = "once" if plain == "once_all" else plain
-    if plain not in offered(row) and not (choice == "once_all" and "once" in row.choices):
-        raise ChoiceNotOffered(f"“{choice}” is not on offer for this request. Nothing was decided.", param="choice")
-    if allowed is not None and base not in allowed:
+    many = plain == "once_all" and row.severity == "critical"
+    if many or base not in offered(row) or (allowed is not None and base not in allowed):
         raise ChoiceNotOffered(f"“{choice}” is not on offer for this request. Nothing was decided.", param="choice")
 
 
@@ -120,6 +121,7 @@ def _approve(tx: Tx, row: ApprovalRequest, ruling: Ruling) -> Decided:
         copy_id=ruling.copy_id,
         grant=grant,
         upto=upto,
+        counted=ruling.counted,
     )
     settled = _settle(tx, grant, done, ruling.claim_within_s) if grant else ()
     return Decided(row=done, how="won", grant=grant, settled=settled)
@@ -130,6 +132,9 @@ def _settle(tx: Tx, grant: Grant, done: ApprovalRequest, claim_within_s: float) 
     actor = Actor(type="grant", grant_id=grant.grant_id, principal=grant.by.principal, name=grant.by.name)
     settled = []
     for row in grants.covered_pending(tx, grant, done.request_id):
+        if row.expires_at is not None and row.expires_at <= tx.now:
+            ending.expire(tx, row)
+            continue
         choice = done.choice or "session"
         ending.approve(tx, row, choice=choice, by=(actor,), claim_within_s=claim_within_s, grant=grant)
         settled.append(row.request_id)
@@ -143,27 +148,24 @@ def _deciders(row: ApprovalRequest) -> tuple[Actor, ...]:
 
 
 def undo(tx: Tx, profile: str, request_id: str, by: Actor) -> ApprovalRequest:
-    """The decider takes an approval back before its claim; its grant is revoked in the same commit.
+    """The decider takes an approval back before its claim; its grant is revoked in the same commit, and of an answer
+    for several runs each that has not started is taken back with it.
 
     Raises `UndoTooLate` when it was started, ended or was never an approval.
     """
     row = load_request(tx, profile, request_id)
     if row.outcome != "approved" or row.execution.state != "none":
         raise UndoTooLate(row=row)
-    done = replace(
-        row,
-        execution=moved(row.execution, "withdraw", cause="undone", ended_by=by, ended_at=tx.now),
-        claim_by=None,
-        card_version=row.card_version + 1,
-    )
-    tx.put(done)
     if row.grant_id and any(a.type == "person" for a in row.decided_by):
         grant = tx.get(Grant, joined(profile, row.grant_id))
-        if grant is not None and grant.revoked_at is None and grant.request_id == row.request_id:
+        if grant is not None and grant.revoked_at is None:
             grants.end(tx, grant, by)
-    emit(tx, "approval.execution", done, state="not_run", cause="undone")
-    show(tx, done, priority=FINAL)
-    return done
+    if row.runs > 1:
+        for other in tx.find(ApprovalRequest, "live_session", session_key(profile, row.session_id)):
+            alike = other.leader_id == row.request_id and other.decided_at == row.decided_at
+            if alike and other.outcome == "approved" and other.execution.state == "none":
+                claiming.withdraw_approval(tx, other, "undone", by)
+    return claiming.withdraw_approval(tx, row, "undone", by)
 
 
 def extend(tx: Tx, profile: str, request_id: str, until_s: float, *, limit_s: float, once: bool) -> ApprovalRequest:
@@ -174,6 +176,8 @@ def extend(tx: Tx, profile: str, request_id: str, until_s: float, *, limit_s: fl
     row = load_request(tx, profile, request_id)
     if row.outcome is not None or row.expires_at is None or (once and row.extended):
         return row
+    if row.expires_at <= tx.now:
+        return ending.expire(tx, row)
     target = min(plus(tx.now, until_s), plus(row.created_at, limit_s))
     if target <= row.expires_at:
         return row

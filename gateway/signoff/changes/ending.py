@@ -19,7 +19,18 @@ from datetime import datetime
 from typing import Literal
 
 from signoff import lifecycle
-from signoff.changes.common import FINAL, NEW, OTHER, copies_of, emit, followers, plus, show
+from signoff.changes.common import (
+    FINAL,
+    NEW,
+    OTHER,
+    close_panel,
+    copies_of,
+    emit,
+    followers,
+    in_flight,
+    plus,
+    show,
+)
 from signoff.changes.copies import new_card
 from signoff.ids import random_text
 from signoff.model import Actor, ApprovalRequest, Cause, Copy, Grant, replace
@@ -37,31 +48,42 @@ def approve(
     copy_id: str | None = None,
     grant: Grant | None = None,
     upto: int = 0,
+    counted: int | None = None,
     quiet: bool = False,
 ) -> ApprovalRequest:
-    """End `row` as approved, and its followers as the table says. `upto` bounds `once_all`; `quiet` queues no edit
-    (a summary tells it instead)."""
-    waiting = followers(tx, row)
+    """End `row` as approved, and its followers as the table says. `upto` bounds `once_all`, and `counted` is how many
+    followers the tapped card counted; `quiet` queues no edit (a summary tells it instead)."""
+    waiting = _live(tx, row)
+    alike = _alike(choice, waiting, upto)
     done = _end(
         tx,
         row,
         "approve",
         cards="close" if quiet else "show",
+        asked_runs=1 + (len(waiting) if choice != "once_all" else len(alike) if counted is None else counted),
         choice=choice,
         decided_by=by,
         decided_copy=copy_id,
         grant_id=grant.grant_id if grant else row.grant_id,
         claim_by=plus(tx.now, claim_within_s),
-        runs=1 + len(_alike(choice, waiting, upto)),
+        runs=1 + len(alike),
     )
-    if choice == "once":
-        _next_asks(tx, done, waiting)
-    else:
-        for follower in _alike(choice, waiting, upto):
-            _approve_alike(tx, follower, done, claim_within_s)
-        if choice == "once_all":
-            _next_asks(tx, done, [f for f in waiting if f.follow_no > upto])
+    for follower in alike:
+        _approve_alike(tx, follower, done, claim_within_s)
+    _next_asks(tx, done, waiting[len(alike) :])
     return done
+
+
+def _live(tx: Tx, row: ApprovalRequest) -> list[ApprovalRequest]:
+    """Those that wait on this card, oldest first. One whose own deadline has passed times out here, whatever ends its
+    leader: nothing is decided over the past."""
+    waiting = []
+    for follower in followers(tx, row):
+        if follower.expires_at is not None and follower.expires_at <= tx.now:
+            _end(tx, follower, "expire")
+        else:
+            waiting.append(follower)
+    return waiting
 
 
 def _alike(choice: str, waiting: list[ApprovalRequest], upto: int) -> list[ApprovalRequest]:
@@ -93,6 +115,7 @@ def deny(
     quiet: bool = False,
 ) -> ApprovalRequest:
     """End `row` and its followers as denied by that person, with the reason."""
+    waiting = _live(tx, row)
     done = _end(
         tx,
         row,
@@ -102,30 +125,26 @@ def deny(
         decided_by=by,
         reason=reason,
         decided_copy=copy_id,
-        runs=row.waiters + 1,
+        runs=len(waiting) + 1,
     )
-    for follower in followers(tx, row):
+    for follower in waiting:
         _end(tx, follower, "deny", choice="deny", decided_by=by, reason=reason)
     return done
 
 
 def expire(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
     """End `row` as timed out; the oldest follower whose own deadline has not passed asks with a new card."""
+    waiting = _live(tx, row)
     done = _end(tx, row, "expire")
-    live = []
-    for follower in followers(tx, row):
-        if follower.expires_at is not None and follower.expires_at <= tx.now:
-            _end(tx, follower, "expire")
-        else:
-            live.append(follower)
-    _next_asks(tx, done, live)
+    _next_asks(tx, done, waiting)
     return done
 
 
 def undeliverable(tx: Tx, row: ApprovalRequest, error: str) -> ApprovalRequest:
     """End `row` and its followers: nobody could be asked."""
+    waiting = _live(tx, row)
     done = _end(tx, row, "undeliverable", delivery_error=error)
-    for follower in followers(tx, row):
+    for follower in waiting:
         _end(tx, follower, "undeliverable", delivery_error=error)
     return done
 
@@ -138,7 +157,7 @@ def withdraw(
     if row.leader_id is not None:
         leave(tx, row)
         return _end(tx, row, "withdraw", cause=cause, ended_by=by, superseded_by=superseded_by)
-    waiting = followers(tx, row)
+    waiting = _live(tx, row)
     cards: Literal["keep", "show"] = "keep" if waiting else "show"
     done = _end(tx, row, "withdraw", cards=cards, cause=cause, ended_by=by, superseded_by=superseded_by)
     if waiting:
@@ -152,8 +171,8 @@ def withdraw_many(tx: Tx, rows: list[ApprovalRequest], cause: Cause, by: Actor |
     done = [withdraw(tx, row, cause, by) for row in rows if row.leader_id is not None]
     for row in rows:
         if row.leader_id is None:
-            fresh = tx.get(ApprovalRequest, request_key(row.profile, row.request_id)) or row
-            done.append(withdraw(tx, fresh, cause, by))
+            fresh = tx.get(ApprovalRequest, request_key(row.profile, row.request_id))
+            done.append(withdraw(tx, row if fresh is None else fresh, cause, by))
     return done
 
 
@@ -163,6 +182,7 @@ def _end(
     event: str,
     *,
     cards: Literal["show", "close", "keep"] = "show",
+    asked_runs: int | None = None,
     **facts: object,
 ) -> ApprovalRequest:
     """The one place where a pending request gets its outcome: row, event and what becomes of its cards.
@@ -176,7 +196,7 @@ def _end(
         decided_at=tx.now,
         window_by=None,
         notify_by=None,
-        asked_runs=row.waiters + 1,
+        asked_runs=row.waiters + 1 if asked_runs is None else asked_runs,
         waiters=0,
         card_version=row.card_version + 1,
         **facts,
@@ -242,7 +262,10 @@ def _take_over(tx: Tx, ended: ApprovalRequest, waiting: list[ApprovalRequest]) -
     leader = _promoted(tx, ended, waiting, None)
     moved = False
     for copy in copies_of(tx, ended):
-        if copy.kind != "card" or copy.state in ("final", "failed"):
+        if copy.kind != "card":
+            close_panel(tx, copy)  # it was opened on the leader that is gone, so its buttons mean nothing now
+            continue
+        if copy.state in ("final", "failed"):
             continue
         moved = True
         tx.put(_handed_over(copy, leader, tx.now))
@@ -256,5 +279,5 @@ def _take_over(tx: Tx, ended: ApprovalRequest, waiting: list[ApprovalRequest]) -
 def _handed_over(copy: Copy, leader: ApprovalRequest, now: datetime) -> Copy:
     """The copy as the new leader's; a message not yet known to be sent goes on being sent."""
     revision = copy.faces[-1].revision + 1 if copy.faces else 0
-    due = now if copy.state in ("sent", "queued") else copy.due_at
+    due = now if copy.state == "queued" or (copy.state == "sent" and not in_flight(copy, now)) else copy.due_at
     return replace(copy, request_id=leader.request_id, valid_from=revision, shown_version=-1, due_at=due)

@@ -11,13 +11,13 @@ from signoff.model import Actor, ApprovalRequest, Event, Grant, replace
 from signoff.ports import Tx
 from signoff.rows import grant_key, joined, session_key
 
-TIME_BOX = re.compile(r"^([1-9][0-9]{0,3})([mh])$")
+TIME_BOX = re.compile(r"([1-9][0-9]{0,3})([mh])")
 MIN_BOX, MAX_BOX = timedelta(minutes=1), timedelta(hours=24)
 
 
 def time_box(choice: str) -> timedelta | None:
     """The length of a time box such as `30m` or `2h`, or None if it is none of 1 minute to 24 hours."""
-    found = TIME_BOX.match(choice)
+    found = TIME_BOX.fullmatch(choice)
     if not found:
         return None
     amount = int(found.group(1))

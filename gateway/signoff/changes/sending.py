@@ -21,18 +21,21 @@ from signoff.changes.common import (
     OTHER,
     RUNNING_AFTER_S,
     UNDO_AFTER_S,
+    attached,
     copies_of,
+    earliest,
     emit,
     followers,
+    in_flight,
     plus,
     show,
 )
 from signoff.changes.copies import new_card
 from signoff.ids import random_text
 from signoff.lifecycle import DELIVERY, apply
-from signoff.model import ApprovalRequest, Copy, CopyState, Destination, Face, Notifier, Posted, replace
+from signoff.model import ApprovalRequest, Copy, CopyState, Destination, Face, Posted, replace
 from signoff.ports import Tx
-from signoff.rows import joined, request_key, session_key
+from signoff.rows import joined, request_key
 
 NOTIFY_WITHIN_S = 15.0
 """Somebody must have accepted a copy this long after our first attempt."""
@@ -50,8 +53,8 @@ class Work(Struct, frozen=True):
     op: Literal["post", "update", "delete"]
 
 
-def next_look(row: ApprovalRequest, now: datetime) -> datetime | None:
-    """When a shown card changes by itself: Undo appears, then Running."""
+def next_look(row: ApprovalRequest, shown_at: datetime) -> datetime | None:
+    """When a card that shows `row` as of `shown_at` changes by itself: Undo appears, then Running."""
     if row.outcome != "approved":
         return None
     if row.execution.state == "none" and row.decided_at is not None:
@@ -60,7 +63,7 @@ def next_look(row: ApprovalRequest, now: datetime) -> datetime | None:
         at = plus(row.execution.claimed_at, RUNNING_AFTER_S)
     else:
         return None
-    return at if at > now else None
+    return at if at > shown_at else None
 
 
 def closed(row: ApprovalRequest) -> bool:
@@ -77,6 +80,9 @@ def lease(tx: Tx, copy_ids: Iterable[str], *, lease_s: float, resend: frozenset[
     for copy_id in copy_ids:
         copy = tx.get(Copy, copy_id)
         if copy is None or copy.due_at is None or copy.due_at > tx.now:
+            continue
+        if copy.state == "sent" and in_flight(copy, tx.now):
+            tx.put(replace(copy, due_at=copy.lease_until))
             continue
         row = _row_of(tx, copy)
         step = _step(tx, copy, row, resend)
@@ -111,7 +117,11 @@ def _step(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[str
             return None
         return Work(copy, row, "post")
     if copy.state == "sent" and row is not None and copy.kind == "card":
-        return Work(copy, row, "update")
+        held = _held_until(row, copy.shown_version, tx.now)
+        if held is None:
+            return Work(copy, row, "update")
+        tx.put(replace(copy, due_at=held))
+        return None
     tx.put(replace(copy, due_at=None))
     return None
 
@@ -165,10 +175,18 @@ def _repost(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[s
         tx.put(new_card(random_text(12), row, copy.destination, tx.now, NEW, again=True))
 
 
+def without_file(tx: Tx, copy_id: str) -> None:
+    """The file with the whole text was refused: whatever becomes of the card, it may not bear a way to approve."""
+    copy = tx.get(Copy, copy_id)
+    if copy is not None:
+        tx.put(replace(copy, whole_shown=False))
+
+
 def posted(
-    tx: Tx, copy_id: str, result: Posted, *, of: str | None, version: int, whole_shown: bool = True
+    tx: Tx, copy_id: str, result: Posted, *, of: str | None, version: int, shown_at: datetime | None = None
 ) -> None:
-    """The platform accepted the message. `of` and `version`: the request and its version that the message shows."""
+    """The platform accepted the message. `of` and `version`: the request and its version that the message shows, as of
+    `shown_at` (now by default)."""
     copy = tx.get(Copy, copy_id)
     if copy is None:
         return
@@ -186,7 +204,6 @@ def posted(
         lease_until=None,
         attempts=0,
         shown_version=version,
-        whole_shown=whole_shown,
         error=None,
         due_at=None,
     )
@@ -196,11 +213,11 @@ def posted(
     if copy.kind == "card":
         row = _start_window(tx, row, copy.destination)
         emit(tx, "approval.delivered", row, destination=str(copy.destination), copy=copy.copy_id)
-    tx.put(_after_showing(done, row, version, tx.now))
+    tx.put(_after_showing(done, row, version, tx.now, shown_at or tx.now))
 
 
-def updated(tx: Tx, copy_id: str, *, of: str | None, version: int) -> None:
-    """An edit went through and shows this version of that request."""
+def updated(tx: Tx, copy_id: str, *, of: str | None, version: int, shown_at: datetime | None = None) -> None:
+    """An edit went through and shows this version of that request as of `shown_at` (now by default)."""
     copy = tx.get(Copy, copy_id)
     row = _row_of(tx, copy) if copy else None
     if copy is None or row is None:
@@ -208,7 +225,7 @@ def updated(tx: Tx, copy_id: str, *, of: str | None, version: int) -> None:
     if copy.request_id != of:
         version = -1
     done = replace(copy, lease_until=None, attempts=0, shown_version=version, error=None, due_at=None)
-    tx.put(_after_showing(done, row, version, tx.now))
+    tx.put(_after_showing(done, row, version, tx.now, shown_at or tx.now))
 
 
 def removed(tx: Tx, copy_id: str) -> None:
@@ -218,22 +235,32 @@ def removed(tx: Tx, copy_id: str) -> None:
         tx.put(replace(copy, state="final", due_at=None, lease_until=None, remove=False))
 
 
-def _after_showing(copy: Copy, row: ApprovalRequest, version: int, now: datetime) -> Copy:
-    """When to look at a copy again that now shows `version` of `row`."""
+def _after_showing(copy: Copy, row: ApprovalRequest, version: int, now: datetime, shown_at: datetime) -> Copy:
+    """When to look at a copy again that shows `version` of `row` as of `shown_at`."""
     if copy.remove:
         return replace(copy, due_at=now, priority=OTHER)
     if copy.kind != "card":
         return replace(copy, remove=True, due_at=now, priority=OTHER) if row.outcome is not None else copy
     if row.card_version > version:
-        held = row.outcome == "approved" and row.execution.state == "claimed"
-        due = (next_look(row, now) or now) if held and copy.shown_version >= 0 and not _undo_on(row, now) else now
-        return replace(copy, due_at=due, priority=OTHER if row.outcome is None or held else FINAL)
+        held = _held_until(row, version, now)
+        return replace(copy, due_at=held or now, priority=OTHER if row.outcome is None or held else FINAL)
     if closed(row):
-        return replace(copy, state="final", due_at=None)
-    return replace(copy, due_at=next_look(row, now), priority=OTHER)
+        return replace(copy, state=_closed_state(copy), due_at=None)
+    return replace(copy, due_at=next_look(row, shown_at), priority=OTHER)
 
 
-def _undo_on(row: ApprovalRequest, now: datetime) -> bool:
+def _held_until(row: ApprovalRequest, version: int, now: datetime) -> datetime | None:
+    """Until when a card that shows `version` may stay as it is: the start alone is not told before Running is due. The
+    claim is the change after the decision, so the version before it shows the decision."""
+    fresh = row.execution.state == "claimed" and version == row.card_version - 1 and not _undo_on(row)
+    return next_look(row, now) if fresh else None
+
+
+def _closed_state(copy: Copy) -> CopyState:
+    return _state(copy, "close") if copy.state == "sent" else copy.state
+
+
+def _undo_on(row: ApprovalRequest) -> bool:
     """Whether an Undo button may stand on the card that a claim made stale."""
     claimed_at = row.execution.claimed_at
     return row.decided_at is not None and claimed_at is not None and claimed_at >= plus(row.decided_at, UNDO_AFTER_S)
@@ -264,7 +291,19 @@ def put_off(tx: Tx, copy_id: str, until: datetime, error: str | None, *, limited
     if copy is None:
         return
     state = _state(copy, "retry") if copy.state == "sending" else copy.state
-    tx.put(replace(copy, state=state, due_at=until, lease_until=None, error=error, limited=limited))
+    # The time that a budget takes is not counted against the place: its 15 s begin with the next attempt.
+    first = None if limited else copy.first_attempt_at
+    tx.put(
+        replace(
+            copy,
+            state=state,
+            due_at=until,
+            lease_until=None,
+            error=error,
+            limited=limited,
+            first_attempt_at=first,
+        )
+    )
 
 
 def unreachable(tx: Tx, copy_id: str, error: str) -> None:
@@ -276,12 +315,43 @@ def unreachable(tx: Tx, copy_id: str, error: str) -> None:
     put_off(tx, copy_id, plus(tx.now, wait), error, limited=False)
     row = _row_of(tx, copy)
     unsent = copy.state == "sending" and row is not None and row.outcome is None and not row.delivered_to
-    if unsent and row is not None and row.notify_by is None and copy.first_attempt_at is not None:
-        tx.put(replace(row, notify_by=plus(copy.first_attempt_at, NOTIFY_WITHIN_S), delivery_error=error))
+    if not unsent or row is None or copy.first_attempt_at is None:
+        return
+    by = plus(copy.first_attempt_at, NOTIFY_WITHIN_S)
+    waiting = replace(row, notify_by=earliest(row.notify_by, by), delivery_error=error)
+    if by <= tx.now:
+        check_notified(tx, waiting)
+    else:
+        tx.put(waiting)
 
 
-def refused(tx: Tx, copy_id: str, error: str) -> None:
-    """The platform refused for good. When every copy was refused and nobody else can answer, nobody was asked."""
+def not_edited(tx: Tx, copy_id: str, error: str) -> None:
+    """The platform refused an edit for good. The message stands as it was, with its buttons: a pending question can
+    still be answered on it, and the next change is tried again."""
+    copy = tx.get(Copy, copy_id)
+    if copy is None:
+        return
+    row = _row_of(tx, copy)
+    if copy.state != "sent" or copy.kind != "card" or row is None or row.outcome is not None:
+        refused(tx, copy_id, error)
+        return
+    tx.put(replace(copy, due_at=None, lease_until=None, attempts=0, error=error))
+
+
+def gone(tx: Tx, copy_id: str, error: str, *, fallback: Destination | None = None) -> None:
+    """The message to edit does not exist any more: a question that still waits is posted anew in its place."""
+    copy = tx.get(Copy, copy_id)
+    if copy is None:
+        return
+    row = _row_of(tx, copy)
+    if copy.kind == "card" and copy.state == "sent" and row is not None and row.outcome is None:
+        tx.put(new_card(random_text(12), row, copy.destination, tx.now, NEW))
+    refused(tx, copy_id, error, fallback=fallback)
+
+
+def refused(tx: Tx, copy_id: str, error: str, *, fallback: Destination | None = None) -> None:
+    """The platform refused for good. When every copy was refused and nobody else can answer, the card goes to
+    `fallback`; when that was tried too, or there is none, nobody was asked."""
     copy = tx.get(Copy, copy_id)
     if copy is None:
         return
@@ -291,8 +361,13 @@ def refused(tx: Tx, copy_id: str, error: str) -> None:
     row = _row_of(tx, copy)
     if copy.kind != "card" or row is None or row.outcome is not None:
         return
-    if not _may_reach(tx, row):
+    if may_reach(tx, row):
+        return
+    if fallback is None or fallback in row.destinations:
         ending.undeliverable(tx, row, error)
+        return
+    tx.put(replace(row, destinations=(*row.destinations, fallback), delivery_error=error))
+    tx.put(new_card(random_text(12), row, fallback, tx.now, NEW))
 
 
 def doubtful(tx: Tx, copy_id: str) -> None:
@@ -302,21 +377,20 @@ def doubtful(tx: Tx, copy_id: str) -> None:
         _doubt(tx, copy, _row_of(tx, copy))
 
 
-def _may_reach(tx: Tx, row: ApprovalRequest, *, waiting_counts: bool = True) -> bool:
+def may_reach(tx: Tx, row: ApprovalRequest, *, waiting_counts: bool = True) -> bool:
     """Whether somebody was or may still be reached: a live copy, or an attached answer client."""
     for copy in copies_of(tx, row):
         if copy.kind == "card" and copy.state in ("sent", "ambiguous", "sending"):
             return True
         if copy.kind == "card" and copy.state == "queued" and (waiting_counts or copy.limited):
             return True
-    key = session_key(row.profile, row.session_id)
-    return any(n.gone_at is None or n.gone_at > tx.now for n in tx.find(Notifier, "session", key))
+    return attached(tx, row.profile, row.session_id)
 
 
 def check_notified(tx: Tx, row: ApprovalRequest) -> None:
     """15 s after the first attempt: unless a copy is out, in flight or waits for a budget, nobody was asked."""
-    if _may_reach(tx, row, waiting_counts=False):
-        tx.put(replace(row, notify_by=plus(tx.now, NOTIFY_WITHIN_S) if not row.delivered_to else None))
+    if may_reach(tx, row, waiting_counts=False):
+        tx.put(replace(row, notify_by=None))  # an attempt that fails after this looks here again
         return
     ending.undeliverable(tx, row, row.delivery_error or "the platform could not be reached")
 
@@ -326,6 +400,7 @@ def learn(tx: Tx, copy: Copy, message_id: str, order: int) -> Copy:
     if copy.message_id is not None:
         return copy
     row = _row_of(tx, copy)
+    stale = row is not None and (row.outcome is not None or copy.state == "ambiguous")
     known = replace(
         copy,
         state=_learned_state(copy),
@@ -333,7 +408,7 @@ def learn(tx: Tx, copy: Copy, message_id: str, order: int) -> Copy:
         order=order,
         sent_at=copy.sent_at or tx.now,
         lease_until=None,
-        due_at=tx.now if row is not None and row.outcome is not None else None,
+        due_at=tx.now if stale else None,
         priority=FINAL,
     )
     tx.put(known)
@@ -348,7 +423,8 @@ def _learned_state(copy: Copy) -> CopyState:
 
 
 def move_chat(tx: Tx, profile: str, platform: str, old_chat: str, new_chat: str) -> None:
-    """A chat got a new id: unsent copies go there, and open cards are posted anew."""
+    """A chat got a new id: unsent copies go there, and open cards are posted anew, each once."""
+    anew: set[tuple[str, Destination]] = set()
     for copy in tx.find(Copy, "open_chat", joined(profile, platform, old_chat)):
         place = replace(copy.destination, chat_id=new_chat)
         if copy.state == "queued" or (copy.state == "sending" and copy.message_id is None):
@@ -356,7 +432,8 @@ def move_chat(tx: Tx, profile: str, platform: str, old_chat: str, new_chat: str)
             continue
         tx.put(replace(copy, state="failed", due_at=None, error="the chat moved"))
         row = _row_of(tx, copy)
-        if copy.kind == "card" and row is not None and not closed(row) and row.outcome is None:
+        if copy.kind == "card" and row is not None and row.outcome is None and (row.request_id, place) not in anew:
+            anew.add((row.request_id, place))
             places = tuple(place if d == copy.destination else d for d in row.destinations)
             tx.put(replace(row, destinations=places))
             tx.put(new_card(random_text(12), row, place, tx.now, NEW))

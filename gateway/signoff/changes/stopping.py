@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from signoff.changes import claiming, ending, grants
+from signoff.changes import claiming, ending, grants, sending
 from signoff.changes.common import plus
 from signoff.errors import Conflict, TurnEnded, TurnNotFound
 from signoff.model import Actor, ApprovalRequest, Cause, Event, Grant, Notifier, Session, Turn, replace
 from signoff.ports import Tx
-from signoff.rows import joined, session_key, turn_key
+from signoff.rows import joined, request_key, session_key, turn_key
+
+MAX_FAMILY = 10_000
+"""Sessions below one whose answer client went away; no more are looked at than a session can sensibly have."""
 
 
 class Stopped(Struct, frozen=True, kw_only=True):
@@ -162,15 +165,29 @@ def renew(tx: Tx, profile: str, turn_id: str) -> Turn:
 
 
 def notifier_gone(tx: Tx, notifier: Notifier) -> list[ApprovalRequest]:
-    """Forget a notifier; when no other way to a person is left, the session's questions are withdrawn."""
+    """Forget a notifier; questions of the session and its children that no other way to a person is left for are
+    withdrawn."""
     tx.delete(notifier)
-    key = session_key(notifier.profile, notifier.session_id)
-    others = [n for n in tx.find(Notifier, "session", key) if n.name != notifier.name]
-    if others:
-        return []
-    rows = tx.find(ApprovalRequest, "live_session", key)
-    alone = [row for row in rows if row.outcome is None and not row.destinations]
+    alone = []
+    for session_id in _family(tx, notifier.profile, notifier.session_id):
+        rows = tx.find(ApprovalRequest, "live_session", session_key(notifier.profile, session_id))
+        alone += [row for row in rows if row.outcome is None and not sending.may_reach(tx, _asker(tx, row))]
     return ending.withdraw_many(tx, alone, "notifier_gone", None)
+
+
+def _family(tx: Tx, profile: str, session_id: str) -> list[str]:
+    """The session and the open children below it."""
+    found = [session_id]
+    for known in found:
+        if len(found) <= MAX_FAMILY:
+            found += [child.session_id for child in tx.find(Session, "parent", session_key(profile, known))]
+    return found
+
+
+def _asker(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
+    """The request whose card asks for this one."""
+    leader = tx.get(ApprovalRequest, request_key(row.profile, row.leader_id)) if row.leader_id is not None else None
+    return row if leader is None else leader
 
 
 def notifier_key(profile: str, session_id: str, name: str) -> str:

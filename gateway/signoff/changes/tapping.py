@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from signoff.changes import deciding, sending
+from signoff.changes import deciding, ending, sending
 from signoff.changes.common import close_panel, copies_of
 from signoff.changes.copies import new_panel
 from signoff.changes.deciding import Decided, Ruling
@@ -28,6 +28,7 @@ class Button(Struct, frozen=True, kw_only=True):
     message_id: str | None
     order: int
     user_id: str
+    user_name: str | None = None
 
 
 class Meaning(Struct, frozen=True, kw_only=True):
@@ -51,9 +52,11 @@ def read(tx: Tx, profile: str, button: Button) -> Meaning:
     if copy.message_id is None and button.message_id is not None:
         copy = sending.learn(tx, copy, button.message_id, button.order)
     card = tx.get(Copy, copy.parent_copy) if copy.parent_copy else copy
-    row = tx.get(ApprovalRequest, request_key(profile, copy.request_id))
+    row = tx.get(ApprovalRequest, request_key(profile, copy.request_id or ""))
     if card is None or row is None:
         return Meaning(status="unknown")
+    if row.outcome is None and row.expires_at is not None and row.expires_at <= tx.now:
+        row = ending.expire(tx, row)
     if copy.owner_id is not None and copy.owner_id != button.user_id:
         return Meaning(status="others", copy=copy, card=card, row=row)
     if copy.kind == "card" and (button.revision < copy.valid_from or not copy.faces):
@@ -73,7 +76,7 @@ def press(tx: Tx, profile: str, button: Button, ruling: Ruling) -> tuple[Meaning
         return meaning, None
     if ruling.choice != "deny" and not meaning.card.whole_shown:
         return replace(meaning, status="unknown"), None
-    bound = replace(ruling, copy_id=meaning.card.copy_id, upto=meaning.face.upto)
+    bound = replace(ruling, copy_id=meaning.card.copy_id, upto=meaning.face.upto, counted=meaning.face.shown)
     decided = deciding.decide(tx, profile, meaning.row.request_id, bound)
     return meaning, decided
 
@@ -95,6 +98,7 @@ def open_panel(
             card,
             panel=panel,
             owner_id=button.user_id,
+            owner_name=button.user_name,
             now=tx.now,
             choice=choice,
             prompt=panel == "type",

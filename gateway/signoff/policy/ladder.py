@@ -21,6 +21,8 @@ JUDGING_BUDGET_S = 0.03
 """The time for comparing what was read with deny rules and floors; with the time for reading it stays below 100 ms."""
 
 MAX_NAME_CHARS = 40
+MAX_PROGRAMS = 3
+"""As many programs of one command are named; the rest is counted."""
 """The longest name of a tool, file or server in a description."""
 
 
@@ -246,7 +248,10 @@ def _describe_command(script: Script) -> tuple[str, Severity]:
     names = [command.words[0].text for command in script.commands if command.words]
     if not names:
         return "runs no program", "low"
-    return f"runs {_short(names[-1].rpartition('/')[2] or names[-1], MAX_NAME_CHARS)}", "medium"
+    programs = list(dict.fromkeys(name.rpartition("/")[2] or name for name in names))
+    listed = ", ".join(_short(name, MAX_NAME_CHARS) for name in programs[:MAX_PROGRAMS])
+    more = len(programs) - MAX_PROGRAMS
+    return f"runs {listed} and {more} more" if more > 0 else f"runs {listed}", "medium"
 
 
 def _problem_lines(script: Script) -> tuple[str, ...]:

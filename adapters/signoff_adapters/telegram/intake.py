@@ -1,0 +1,250 @@
+"""From an update to the inbox: in order within a chat, chats side by side, each update once, a poisoned one parked.
+
+An update is settled once the inbox has returned, which it does when the effect is durable. Only settled updates are
+confirmed to Telegram, so whatever a crash interrupts is delivered again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from signoff.errors import AdapterUnavailable
+from signoff.model import Answer, Tap
+from signoff.ports import Clock, Inbox
+
+from .config import TelegramConfig
+from .wire import Envelope, Me, Query, Update, message_of, move_of, read_envelope, tap_of
+
+TRIES = 3
+"""An update that has failed so often is parked: an operator is told, and the ones behind it go on."""
+REMEMBERED = 4096
+"""Settled update ids kept to recognise a second delivery; a poll delivers at most 100."""
+RECEIVED = "Received. The card will show the result."
+UNHANDLED = "This tap could not be handled. Please look at the card."
+_log = logging.getLogger(__name__)
+
+Reply = Callable[[str, Answer], Awaitable[bool]]
+"""Sends the answer to a press, by its query id; whether Telegram took it. Never raises."""
+
+
+class Intake:
+    """Handles updates for one run of the adapter."""
+
+    def __init__(self, inbox: Inbox, clock: Clock, config: TelegramConfig, me: Callable[[], Me], reply: Reply) -> None:
+        self._inbox = inbox
+        self._clock = clock
+        self._config = config
+        self._me = me
+        self._reply = reply
+        self._open: dict[int, asyncio.Task[None]] = {}
+        self._lanes: dict[int, asyncio.Task[None]] = {}
+        self._settled: OrderedDict[int, None] = OrderedDict()
+        self._tries: dict[int, int] = {}
+        self._answered: OrderedDict[str, None] = OrderedDict()
+        self._jobs: set[asyncio.Task[None]] = set()
+        self._next: int | None = None
+
+    @property
+    def offset(self) -> int | None:
+        """What the next poll confirms: all ids below the first that is not settled; None when nothing is left to.
+
+        After a quiet week Telegram starts a new row of ids, which may be lower, so a confirmed offset is not repeated.
+        """
+        return min(self._open) if self._open else self._next
+
+    @property
+    def busy(self) -> bool:
+        """Updates of this run are still in hand."""
+        return bool(self._open)
+
+    def confirmed(self, offset: int | None) -> None:
+        """Telegram has taken this offset."""
+        if offset is not None and offset == self._next:
+            self._next = None
+
+    def take(self, batch: tuple[msgspec.Raw, ...]) -> bool:
+        """Begin what is new in a polled batch; returns whether anything was."""
+        fresh = False
+        for raw in batch:
+            try:
+                envelope = read_envelope(raw)
+            except msgspec.DecodeError:
+                _log.error("telegram sent an update without an id; it is left out")
+                continue
+            if envelope.update_id in self._open or envelope.update_id in self._settled:
+                continue
+            self._begin(envelope, bytes(raw), retry=True)
+            self._next = max(self._next or 0, envelope.update_id + 1)
+            fresh = True
+        return fresh
+
+    async def wait(self, *, limit_s: float, all_of_them: bool) -> None:
+        """Return when updates in hand are settled (all, or the first) or `limit_s` has passed; it only paces polls."""
+        if self._open:
+            until = asyncio.ALL_COMPLETED if all_of_them else asyncio.FIRST_COMPLETED
+            await asyncio.wait(self._open.values(), timeout=limit_s, return_when=until)
+
+    async def deliver(self, envelope: Envelope, raw: bytes) -> None:
+        """Handle one posted update; a second delivery shares the first one's fate.
+
+        Raises what the handling raised, or `AdapterUnavailable` when the adapter stopped meanwhile; Telegram then
+        delivers it again.
+        """
+        if envelope.update_id in self._settled:
+            return
+        task = self._open.get(envelope.update_id) or self._begin(envelope, raw, retry=False)
+        await asyncio.wait({task})
+        if task.cancelled():
+            raise AdapterUnavailable("The adapter stopped before this was settled.")
+        task.result()
+
+    async def drain(self, limit_s: float) -> None:
+        """Wait for what is in hand, at most `limit_s`, then leave nothing running."""
+        tasks = {*self._open.values(), *self._jobs}
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + limit_s
+        while tasks and (left_s := deadline - loop.time()) > 0:
+            await asyncio.wait(tasks, timeout=left_s)
+            tasks = {task for task in {*self._open.values(), *self._jobs} if not task.done()}
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin(self, envelope: Envelope, raw: bytes, *, retry: bool) -> asyncio.Task[None]:
+        before = self._lanes.get(envelope.lane)
+        task = asyncio.create_task(self._settle(envelope.update_id, raw, before, retry=retry))
+        self._open[envelope.update_id] = self._lanes[envelope.lane] = task
+        task.add_done_callback(lambda done: self._close(envelope, done))
+        return task
+
+    def _close(self, envelope: Envelope, task: asyncio.Task[None]) -> None:
+        """An update whose handling was broken off stays open, so that its id is not confirmed at the stop."""
+        if self._lanes.get(envelope.lane) is task:
+            del self._lanes[envelope.lane]
+        if task.cancelled():
+            return
+        self._open.pop(envelope.update_id, None)
+        if task.exception() is None:
+            self._tries.pop(envelope.update_id, None)
+            _remember(self._settled, envelope.update_id)
+
+    async def _settle(self, update_id: int, raw: bytes, before: asyncio.Task[None] | None, *, retry: bool) -> None:
+        if before is not None:
+            await asyncio.wait({before})
+        while True:
+            job = self._spawn(self._handle(raw))
+            if not await within(self._clock, job, self._config.stuck_after_s):
+                await self._park(update_id, f"update {update_id} is in hand for {self._config.stuck_after_s:g} s")
+                return
+            error = job.exception()
+            if error is None:
+                return
+            tries = self._tries[update_id] = self._tries.get(update_id, 0) + 1
+            if tries >= TRIES:
+                await self._park(update_id, f"update {update_id} failed {tries} times: {type(error).__name__}: {error}")
+                await self._excuse(raw)
+                return
+            if not retry:
+                raise error
+            await self._clock.sleep_until(self._clock.now() + timedelta(seconds=tries))
+
+    async def _park(self, update_id: int, detail: str) -> None:
+        _log.error("telegram update parked: %s", detail)
+        alarm = self._spawn(self._inbox.alarm("update_parked", detail))
+        await asyncio.wait({alarm})
+
+    async def _excuse(self, raw: bytes) -> None:
+        """A tap is always answered, also one that nobody could handle."""
+        try:
+            query = msgspec.json.decode(raw, type=Update).callback_query
+        except msgspec.DecodeError:
+            return
+        if query is not None:
+            self._answer(query.id, Answer(UNHANDLED))
+
+    async def _handle(self, raw: bytes) -> None:
+        update = msgspec.json.decode(raw, type=Update)
+        if update.callback_query is not None:
+            await self._tap(update.callback_query)
+        elif (incoming := update.message or update.edited_message) is not None:
+            move = move_of(incoming)
+            message = message_of(incoming, self._me(), edited=update.message is None)
+            if move is not None:
+                await self._inbox.moved("telegram", *move)
+            elif message is not None:
+                await self._inbox.message(message)
+
+    async def _tap(self, query: Query) -> None:
+        """Nothing but the neutral answer is given before the inbox has returned."""
+        tap = tap_of(query)
+        if tap is None:
+            self._answer(query.id, Answer(""))
+            return
+        answers: list[Answer] = []
+        job = self._spawn(self._ask(tap, answers))
+        if not await within(self._clock, job, self._config.slow_tap_s):
+            self._answer(query.id, Answer(RECEIVED))
+        await asyncio.shield(job)
+        self._spawn(self._tell(tap, query.id, answers[0]))
+
+    async def _tell(self, tap: Tap, query_id: str, answer: Answer) -> None:
+        """The one answer to this press; where it comes too late, the inbox is told so."""
+        told = False
+        if query_id not in self._answered:
+            _remember(self._answered, query_id)
+            told = await self._reply(query_id, answer)
+        if not told:
+            await self._inbox.unanswered(tap, answer)
+
+    async def _ask(self, tap: Tap, answers: list[Answer]) -> None:
+        answers.append(await self._inbox.tap(tap))
+
+    def _answer(self, query_id: str, answer: Answer) -> None:
+        """Answer each press once; the call itself holds up nothing."""
+        if query_id not in self._answered:
+            _remember(self._answered, query_id)
+            self._spawn(self._replied(query_id, answer))
+
+    async def _replied(self, query_id: str, answer: Answer) -> None:
+        await self._reply(query_id, answer)
+
+    def _spawn(self, work: Awaitable[None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(_run(work))
+        self._jobs.add(task)
+        task.add_done_callback(self._jobs.discard)
+        task.add_done_callback(_read)
+        return task
+
+
+async def within(clock: Clock, task: asyncio.Task[Any], seconds: float) -> bool:
+    """Whether `task` is done before `seconds` of the clock have passed; it goes on either way."""
+    alarm = asyncio.create_task(_run(clock.sleep_until(clock.now() + timedelta(seconds=seconds))))
+    try:
+        await asyncio.wait({task, alarm}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        alarm.cancel()
+        await asyncio.wait({alarm})
+    return task.done()
+
+
+async def _run(work: Awaitable[None] | Coroutine[Any, Any, None]) -> None:
+    await work
+
+
+def _read(task: asyncio.Task[None]) -> None:
+    """Take a failed job's error, so that it is not reported as lost: whoever waits for the job has it."""
+    if not task.cancelled():
+        task.exception()
+
+
+def _remember(seen: OrderedDict[Any, None], key: object) -> None:
+    seen[key] = None
+    if len(seen) > REMEMBERED:
+        seen.popitem(last=False)

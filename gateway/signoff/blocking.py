@@ -1,0 +1,177 @@
+"""`BlockingGateway`: the one door for threads of the gateway's own process."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from msgspec import UNSET, UnsetType
+
+from signoff.changes.stopping import Stopped
+from signoff.door import LoopDoor
+from signoff.ids import new_id
+from signoff.model import (
+    Action,
+    Actor,
+    ApprovalRequest,
+    Cause,
+    Destination,
+    Grant,
+    Operand,
+    Session,
+    SessionKind,
+    Turn,
+)
+
+if TYPE_CHECKING:
+    from signoff.gateway import Gateway
+
+T = TypeVar("T")
+
+
+class BlockingGateway:
+    """A gateway's verbs for its other threads; each waits for its answer.
+
+    Make it on the gateway's event loop, or name that loop: `BlockingGateway(gateway, loop)`. A call on the loop's own
+    thread raises `RuntimeError`, since it would wait for itself; after the loop has stopped, calls raise `DoorClosed`.
+    `profile` is the tenant of every call.
+    """
+
+    def __init__(
+        self, gateway: Gateway, loop: asyncio.AbstractEventLoop | None = None, *, profile: str = "default"
+    ) -> None:
+        self._gateway = gateway
+        self._profile = profile
+        self._door = LoopDoor(loop or asyncio.get_running_loop(), "BlockingGateway")
+
+    def close(self) -> None:
+        """Refuse further calls, as before the gateway is stopped. Idempotent."""
+        self._door.close()
+
+    def _call(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        return self._door.call(make)
+
+    # --- asking ------------------------------------------------------------------------------
+
+    def request(
+        self,
+        action: Action | dict[str, Any],
+        *,
+        session_id: str,
+        turn_id: str | None = None,
+        timeout_s: float | UnsetType | None = UNSET,
+        reason: str | None = None,
+        choices: tuple[str, ...] | None = None,
+        request_id: str | None = None,
+        host: str | None = None,
+    ) -> ApprovalRequest:
+        """As `Gateway.request`. Ctrl-C withdraws the question."""
+        return self._call(
+            lambda: self._gateway.request(
+                action,
+                session_id=session_id,
+                turn_id=turn_id,
+                timeout_s=timeout_s,
+                reason=reason,
+                choices=choices,
+                request_id=request_id,
+                host=host,
+                profile=self._profile,
+            )
+        )
+
+    @contextmanager
+    def turn(self, session_id: str, *, lease_s: float = 60.0) -> Iterator[Turn]:
+        """As `Gateway.turn`, for the `with` statement."""
+        turn = self._gateway.turn(session_id, lease_s=lease_s, profile=self._profile)
+        opened = self._call(turn.__aenter__)
+        try:
+            yield opened
+        except BaseException as error:
+            kind, found = type(error), error
+            self._call(lambda: turn.__aexit__(kind, found, found.__traceback__))
+            raise
+        self._call(lambda: turn.__aexit__(None, None, None))
+
+    def session(
+        self,
+        session_id: str,
+        *,
+        kind: SessionKind = "chat",
+        destination: Destination | None = None,
+        user_id: str | None = None,
+        parent: str | None = None,
+    ) -> Session:
+        """As `Gateway.session`."""
+        return self._call(
+            lambda: self._gateway.session(
+                session_id,
+                kind=kind,
+                destination=destination,
+                user_id=user_id,
+                parent=parent,
+                profile=self._profile,
+            )
+        )
+
+    def get(self, request_id: str) -> ApprovalRequest:
+        """The record by its id or short id. Raises `RequestNotFound`."""
+        return self._call(lambda: self._gateway.broker.find(self._profile, request_id))
+
+    def wait(self, request_id: str, timeout_s: float | None = None) -> ApprovalRequest:
+        """The record once it has ended, or as it stands after `timeout_s` seconds. Raises `RequestNotFound`."""
+        return self._call(lambda: self._gateway.broker.wait(self._profile, request_id, timeout_s))
+
+    def cancel(self, request_id: str, cause: Cause = "withdrawn", by: Actor | None = None) -> ApprovalRequest:
+        """Withdraw a question, or take an unclaimed approval back. Raises `RequestNotFound`."""
+        return self._call(lambda: self._gateway.broker.cancel(self._profile, request_id, cause, by))
+
+    def claim(
+        self,
+        request_id: str,
+        digest: str,
+        *,
+        claim_id: str | None = None,
+        operands: tuple[Operand, ...] | None = None,
+    ) -> ApprovalRequest:
+        """Start an approved action, once. Raises `ClaimRefused`, `RequestNotFound`."""
+        own_id = claim_id or new_id("claim")
+        return self._call(lambda: self._gateway.broker.claim(self._profile, request_id, digest, own_id, operands))
+
+    def result(
+        self, request_id: str, status: Literal["succeeded", "failed", "not_run"], exit_code: int | None = None
+    ) -> ApprovalRequest:
+        """Report how a claimed action went. Raises `Conflict`, `RequestNotFound`."""
+        return self._call(lambda: self._gateway.broker.result(self._profile, request_id, status, exit_code))
+
+    # --- deciding ----------------------------------------------------------------------------
+
+    def decide(self, request_id: str, choice: str, by: Actor, *, reason: str | None = None) -> ApprovalRequest:
+        """Answer a question as `by`, whom the caller has made sure of; the record as it stands after it.
+
+        What had ended before stays as it was. Raises `ChoiceNotOffered`, `InvalidInput`, `RequestNotFound`.
+        """
+        decided = self._call(lambda: self._gateway.broker.decide(self._profile, request_id, choice, by, reason=reason))
+        return decided.row
+
+    def undo(self, request_id: str, by: Actor) -> ApprovalRequest:
+        """Take an approval back before its claim. Raises `NotPermitted`, `UndoTooLate`, `RequestNotFound`."""
+        return self._call(lambda: self._gateway.broker.undo(self._profile, request_id, by))
+
+    def stop(self, session_id: str, by: Actor | None = None) -> Stopped:
+        """Stop a session's turns, questions, unstarted approvals and children. Raises `SessionNotFound`."""
+        return self._call(lambda: self._gateway.sessions.stop(self._profile, session_id, by))
+
+    def pending(self) -> list[ApprovalRequest]:
+        """What waits in the profile, oldest first."""
+        return self._call(lambda: self._gateway.broker.pending(self._profile))
+
+    def grants(self) -> list[Grant]:
+        """The live grants, oldest first."""
+        return self._call(lambda: self._gateway.broker.grants(self._profile))
+
+    def revoke(self, grant_id: str, by: Actor) -> Grant:
+        """End a grant at once. Raises `GrantNotFound`."""
+        return self._call(lambda: self._gateway.broker.revoke(self._profile, grant_id, by))

@@ -1,0 +1,5 @@
+"""The command `signoff`."""
+
+from signoff.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,90 @@
+"""`ask`: put an action to a person and say how it ended."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Any
+
+import click
+import msgspec
+
+from signoff.cli.asking import Wish, asked, asking_options, told, until_interrupted, working_folder
+from signoff.cli.connect import Place, placed
+from signoff.cli.exits import code_of_asking, code_of_record
+from signoff.cli.output import put_json
+from signoff.client import operands_of
+from signoff.errors import SignoffError
+from signoff.model import Action, Code, Command, Tool
+
+
+@click.command()
+@click.argument("command", nargs=-1)
+@click.option("--code", help="Ask about a script; - reads it from standard input.")
+@click.option("--language", default="python", show_default=True, help="The language of --code.")
+@click.option("--tool", help="Ask about a call of this tool.")
+@click.option("--arguments", help="The tool's arguments, a JSON object.")
+@click.option("--operand", "operands", multiple=True, metavar="PATH", help="A file that the command reads or runs.")
+@asking_options
+@placed
+def ask(
+    place: Place,
+    /,
+    *,
+    command: tuple[str, ...],
+    code: str | None,
+    language: str,
+    tool: str | None,
+    arguments: str | None,
+    operands: tuple[str, ...],
+    **wish: Any,
+) -> int:
+    """Ask for approval of a command text, a script or a tool call, and claim it.
+
+    The approval is used by this: whoever gets exit code 0 runs the action once, now.
+
+    Exit codes: 0 approved, 77 not approved, 75 nobody could be asked or no gateway, 130 interrupted (the question is
+    withdrawn), 2 wrong usage.
+    """
+    given = sum((bool(command), code is not None, tool is not None))
+    if given != 1:
+        raise click.UsageError("Give one of: a command text, --code, or --tool with --arguments")
+    if arguments is not None and tool is None:
+        raise click.UsageError("--arguments goes with --tool")
+    if operands and not command:
+        raise click.UsageError("--operand goes with a command text")
+    if code is not None:
+        action: Action = Code(language=language, code=_text(code), cwd=working_folder())
+    elif tool is not None:
+        action = Tool(name=tool, arguments=_arguments(arguments))
+    else:
+        text = command[0] if len(command) == 1 else shlex.join(command)
+        action = Command(command=text, cwd=working_folder(), operands=tuple(operands_of(operands)))
+
+    async def work() -> int:
+        try:
+            async with asked(place, Wish(**wish), action) as (_, record):
+                if place.as_json:
+                    put_json(record)
+                else:
+                    click.echo(told(record))
+                return code_of_record(record)
+        except SignoffError as error:
+            click.echo(f"signoff: {error.message}", err=True)
+            return code_of_asking(error)
+
+    return until_interrupted(work)
+
+
+def _text(code: str) -> str:
+    return sys.stdin.read() if code == "-" else code
+
+
+def _arguments(text: str | None) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = msgspec.json.decode(text or "{}", type=dict[str, Any])
+    except msgspec.MsgspecError as error:
+        raise click.UsageError(f"--arguments is not a JSON object: {error}") from None
+    return found
+
+

@@ -1,0 +1,160 @@
+"""What `ask` and `run` share: which session asks, the live countdown, and the answer in words."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager, contextmanager
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import click
+from msgspec import UNSET, Struct
+
+from signoff.cli.connect import ASK_PATIENCE_S, Place
+from signoff.cli.exits import INTERRUPTED
+from signoff.cli.output import span
+from signoff.client import ApprovalRecord, Client
+from signoff.client.turns import to_the_end
+from signoff.ids import new_id
+from signoff.model import Action
+from signoff.visible import visible
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+
+CLEAR_S = 2.0
+"""How long the end of a session made for one question may take."""
+_ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
+class Wish(Struct, frozen=True, kw_only=True):
+    """How the question is to be asked."""
+
+    session_id: str | None = None
+    to: str | None = None
+    reason: str | None = None
+    timeout_s: float | None = None
+
+
+def asking_options(command: F) -> F:
+    """The options that `ask` and `run` share."""
+    for option in (
+        click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), help="Seconds to wait."),
+        click.option("--reason", help="Why it should be done, in the asker's words."),
+        click.option("--to", metavar="DESTINATION", help="Ask there: platform:chat[/thread]."),
+        click.option("--session", "session_id", envvar="SIGNOFF_SESSION_ID", help="Ask in this declared session."),
+    ):
+        command = option(command)
+    return command
+
+
+def until_interrupted(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
+    """Run `work` to its exit code. SIGINT, SIGTERM and SIGHUP cancel it, which withdraws what it asks."""
+    caught: list[int] = []
+
+    async def go() -> int:
+        task = asyncio.ensure_future(work())
+        loop = asyncio.get_running_loop()
+
+        def cancel(number: int) -> None:
+            caught.append(number)
+            task.cancel()
+
+        if sys.platform != "win32":
+            for number in _ENDING:
+                loop.add_signal_handler(number, cancel, number)
+        try:
+            return await task
+        except asyncio.CancelledError:
+            return 128 + caught[0] if caught else INTERRUPTED
+
+    try:
+        return asyncio.run(go())
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+@asynccontextmanager
+async def asked(place: Place, wish: Wish, action: Action) -> AsyncIterator[tuple[Client, ApprovalRecord]]:
+    """The end of the question about `action`, claimed where it may run, and the client to report the result with.
+
+    Without a session one is declared for this question alone, at `wish.to` or the profile's fallback destination, and
+    ended with it, so that nothing granted for "this session" outlives the command.
+    """
+    async with place.client(ASK_PATIENCE_S) as client:
+        session_id = wish.session_id
+        if wish.to is not None or not session_id:
+            session_id = new_id("cli")
+            await client.session(session_id, destination=wish.to)
+        try:
+            with countdown(live=sys.stderr.isatty() and not place.as_json) as seen:
+                record = await client.request(
+                    action,
+                    session_id=session_id,
+                    reason=wish.reason,
+                    timeout_s=UNSET if wish.timeout_s is None else wish.timeout_s,
+                    seen=seen,
+                )
+            yield client, record
+        finally:
+            if session_id != wish.session_id:
+                await to_the_end(client.clear(session_id), CLEAR_S)
+
+
+@contextmanager
+def countdown(*, live: bool) -> Any:
+    """A line on the terminal that counts down while the question waits; yields what to tell each state of it."""
+    if not live:
+        yield None
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status("Asking …")
+    state: list[ApprovalRecord] = []
+
+    async def tick() -> None:
+        while True:
+            if state:
+                status.update(waiting_line(state[0], datetime.now(UTC)))
+            await asyncio.sleep(1)
+
+    def seen(record: ApprovalRecord) -> None:
+        state[:] = [record]
+
+    task = asyncio.ensure_future(tick())
+    status.start()
+    try:
+        yield seen
+    finally:
+        status.stop()
+        task.cancel()
+
+
+def waiting_line(record: ApprovalRecord, now: datetime) -> str:
+    """`Waiting for an answer to K7M2Q in telegram:5: 4 min left`."""
+    place = f" in {', '.join(record.destinations)}" if record.destinations else ""
+    time = ""
+    if record.expires_at is not None:
+        time = f": {span(max(0.0, (record.expires_at - now).total_seconds()))} left"
+    # Brackets would be rich's markup.
+    return visible(f"Waiting for an answer to {record.short_id}{place}{time}").replace("[", "(").replace("]", ")")
+
+
+def told(record: ApprovalRecord) -> str:
+    """How it ended, for people, on one line."""
+    said = record.user_summary or record.message or record.outcome or "pending"
+    if not record.may_run and record.outcome == "approved":
+        said = record.message.removeprefix("BLOCKED: ")
+    return " ".join(said.split())
+
+
+def working_folder() -> str | None:
+    """The working folder, or None where it was removed."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return None

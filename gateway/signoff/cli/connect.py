@@ -1,0 +1,79 @@
+"""How a command reaches the gateway: SIGNOFF_URL and SIGNOFF_KEY, or the local socket of the configuration."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import click
+from msgspec import Struct
+
+from signoff.client import Client
+from signoff.config import Location, find_config, locate
+from signoff.errors import GatewayUnreachable
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ADMIN_PATIENCE_S = 2.0
+"""How long a command of an operator looks for a gateway."""
+ASK_PATIENCE_S = 5.0
+"""How long `ask` and `run` do: a gateway restarts within that."""
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where the caller says the gateway is."""
+
+    config: Path | None = None
+    profile: str | None = None
+    as_json: bool = False
+
+    @property
+    def by_url(self) -> bool:
+        """Whether the environment names a gateway; a configuration given on the command line goes before it."""
+        return self.config is None and bool(os.environ.get("SIGNOFF_URL") or os.environ.get("SIGNOFF_KEY"))
+
+    def location(self) -> Location:
+        """The gateway's own folder; raises `ConfigError`."""
+        return locate(self.config or find_config())
+
+    def client(self, patience_s: float) -> Client:
+        """A client of that gateway; raises `GatewayUnreachable` where there is no socket, and `ConfigError`."""
+        if self.by_url:
+            return Client(profile=self.profile, unreachable_after_s=patience_s)
+        socket = self.location().gateway.admin_socket
+        if not socket.exists():
+            raise GatewayUnreachable(
+                f"No gateway runs here ({socket} does not exist). Start one with `signoff serve`, name its "
+                "configuration with --config, or set SIGNOFF_URL and SIGNOFF_KEY."
+            )
+        return Client(socket=socket, profile=self.profile, unreachable_after_s=patience_s)
+
+
+def placed(command: Callable[Concatenate[Place, P], T]) -> Callable[P, T]:
+    """Give a command the options that say where the gateway is, as its first argument."""
+
+    @click.option(
+        "--config", type=click.Path(path_type=Path, dir_okay=False), help="The gateway's signoff.toml."
+    )
+    @click.option("--profile", envvar="SIGNOFF_PROFILE", help="The profile to work in (default: default).")
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+    @wraps(command)
+    def with_place(*args: Any, config: Path | None, profile: str | None, as_json: bool, **options: Any) -> T:
+        return command(Place(config=config, profile=profile, as_json=as_json), *args, **options)
+
+    return with_place  # type: ignore[return-value]  # the same, seen from outside
+
+
+def with_client(place: Place, work: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
+    """Do `work` with a client of an operator's patience."""
+
+    async def go() -> T:
+        async with place.client(ADMIN_PATIENCE_S) as client:
+            return await work(client)
+
+    return asyncio.run(go())

@@ -1,0 +1,86 @@
+"""`pending`, `approve`, `deny`, `stop`: an operator's answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from signoff.cli.connect import Place, placed, with_client
+from signoff.cli.output import left, put_json, put_rows
+from signoff.client import ApprovalRecord
+from signoff.errors import AlreadyResolved, Conflict
+
+
+@click.command()
+@click.option("--session", "session_id", help="Only of this session.")
+@placed
+def pending(place: Place, session_id: str | None) -> None:
+    """List what waits for an answer."""
+    records = with_client(place, lambda client: client.pending(session_id))
+    if place.as_json:
+        put_json({"object": "list", "data": records, "next": None})
+        return
+    rows = [
+        (each.short_id, summary(each), each.session_id, each.agent or "", each.severity, left(each.expires_at))
+        for each in records
+    ]
+    put_rows(("ID", "WHAT", "SESSION", "AGENT", "SEVERITY", "EXPIRES IN"), rows, empty="Nothing waits for an answer.")
+
+
+def summary(record: ApprovalRecord) -> str:
+    """What a record is about, in a line: the first text of its action that says it."""
+    action = record.action
+    for name in ("command", "code", "name", "path", "message", "rule_key"):
+        if isinstance(action.get(name), str):
+            return str(action[name])
+    return record.description
+
+
+@click.command()
+@click.argument("request_id", metavar="ID")
+@click.option("--choice", default="once", show_default=True, help="once, once_all, session, always, or such as 30m.")
+@placed
+def approve(place: Place, request_id: str, choice: str) -> None:
+    """Approve a request by its id."""
+    if choice == "deny":
+        raise click.UsageError("To deny, use `signoff deny`.")
+    _decide(place, request_id, choice, None)
+
+
+@click.command()
+@click.argument("request_id", metavar="ID")
+@click.argument("reason", nargs=-1)
+@placed
+def deny(place: Place, request_id: str, reason: tuple[str, ...]) -> None:
+    """Deny a request by its id, with a reason for the agent."""
+    _decide(place, request_id, "deny", " ".join(reason) or None)
+
+
+def _decide(place: Place, request_id: str, choice: str, reason: str | None) -> None:
+    try:
+        record = with_client(place, lambda client: client.decide(request_id, choice, reason))
+    except AlreadyResolved as error:
+        winner: dict[str, Any] = error.facts.get("approval") or {}
+        how = winner.get("user_summary")
+        raise Conflict(f"{request_id} had already ended, nothing was changed: {how}") from None if how else error
+    if place.as_json:
+        put_json(record)
+    else:
+        click.echo(f"{record.short_id}: {record.user_summary or record.outcome or 'recorded; it still waits'}")
+
+
+@click.command()
+@click.argument("session_id", metavar="SESSION")
+@placed
+def stop(place: Place, session_id: str) -> None:
+    """Stop a session: its turns, questions, unstarted approvals and children end."""
+    facts = with_client(place, lambda client: client.stop(session_id))
+    if place.as_json:
+        put_json(facts)
+        return
+    counts = {name: len(facts.get(name) or ()) for name in ("turns", "cancelled", "voided", "running")}
+    click.echo(
+        f"Stopped {session_id}: {counts['turns']} turns ended, {counts['cancelled']} questions withdrawn, "
+        f"{counts['voided']} approvals taken back, {counts['running']} actions already running."
+    )

@@ -1,0 +1,44 @@
+"""Exit codes, once. 75 and 77 are those of sysexits.h: EX_TEMPFAIL and EX_NOPERM."""
+
+from __future__ import annotations
+
+from signoff.client.records import ApprovalRecord
+from signoff.errors import ClaimRefused, ConfigError, GatewayUnreachable, InvalidInput, SignoffError, StoreError
+
+OK = 0
+OTHER = 1
+USAGE = 2
+NOBODY = 75
+"""Nobody could be asked: no gateway, no way to a person."""
+NOT_APPROVED = 77
+NOT_FOUND = 127
+"""As a shell: there is no such program."""
+INTERRUPTED = 130
+"""128 and SIGINT's number, as a shell says it."""
+
+_NOBODY_SETTINGS = frozenset({"unattended_mode", "cron_mode", "single_query_mode"})
+
+
+def code_of(error: SignoffError) -> int:
+    """The exit code of an error."""
+    if isinstance(error, (InvalidInput, ConfigError)):
+        return USAGE
+    if isinstance(error, (GatewayUnreachable, StoreError)):
+        return NOBODY
+    return NOT_APPROVED if isinstance(error, ClaimRefused) else OTHER
+
+
+def code_of_asking(error: SignoffError) -> int:
+    """The exit code of an error that kept a question from being asked."""
+    code = code_of(error)
+    return NOBODY if code == OTHER else code
+
+
+def code_of_record(record: ApprovalRecord) -> int:
+    """The exit code of a question's end."""
+    if record.may_run:
+        return OK
+    if record.outcome == "notify_failed":
+        return NOBODY
+    settings = {who.setting.rpartition(".")[2] for who in record.decided_by if who.setting}
+    return NOBODY if record.outcome == "blocked" and settings & _NOBODY_SETTINGS else NOT_APPROVED

@@ -1,0 +1,46 @@
+"""`grants` and `revoke`: standing permissions."""
+
+from __future__ import annotations
+
+import click
+
+from signoff.cli.connect import Place, placed, with_client
+from signoff.cli.output import left, put_json, put_rows
+from signoff.client import GrantRecord
+
+
+@click.command()
+@placed
+def grants(place: Place) -> None:
+    """List the standing permissions."""
+    rows = with_client(place, lambda client: client.grants())
+    if place.as_json:
+        put_json({"object": "list", "data": rows, "next": None})
+        return
+    heads = ("GRANT", "SCOPE", "SESSION", "COVERS", "GIVEN FOR", "BY", "EXPIRES IN")
+    put_rows(heads, [_row(row) for row in rows], empty="No standing permission is in force.")
+
+
+def _row(grant: GrantRecord) -> tuple[str, ...]:
+    by = grant.by.name or grant.by.principal or grant.by.user_id or "" if grant.by else ""
+    return (
+        grant.grant_id,
+        grant.scope,
+        grant.session_id or "",
+        grant.label,
+        grant.shown,
+        by,
+        left(grant.expires_at),
+    )
+
+
+@click.command()
+@click.argument("grant_id", metavar="GRANT")
+@placed
+def revoke(place: Place, grant_id: str) -> None:
+    """End a standing permission at once."""
+    grant = with_client(place, lambda client: client.revoke(grant_id))
+    if place.as_json:
+        put_json(grant)
+    else:
+        click.echo(f"{grant.grant_id} is revoked. What it covered is asked again.")

@@ -1,0 +1,179 @@
+"""`key create|list|revoke`: through the running gateway where there is one, else on its store."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import click
+
+from signoff.authorize import local_actor
+from signoff.cli.app import LazyGroup
+from signoff.cli.connect import ADMIN_PATIENCE_S, Place, placed
+from signoff.cli.output import put_json, put_rows
+from signoff.client import Client, KeyRecord
+from signoff.clock import SystemClock
+from signoff.config import Location
+from signoff.errors import ConfigError, GatewayUnreachable
+from signoff.keys import SCOPES, Keys
+from signoff.model import Key
+from signoff.settings import Profile
+from signoff.stores.open import open_store
+
+
+@click.group(
+    cls=LazyGroup,
+    places={
+        "create": "signoff.cli.keys:create",
+        "list": "signoff.cli.keys:list_keys",
+        "revoke": "signoff.cli.keys:revoke_key",
+    },
+)
+def key() -> None:
+    """Make, list and revoke API keys."""
+
+
+@click.command()
+@click.option("--scope", type=click.Choice(SCOPES), required=True, help="What the key may do.")
+@click.option("--agent", help="The registered agent that an agent key is for.")
+@click.option("--principal", help="The person whom an approver key belongs to.")
+@placed
+def create(place: Place, scope: str, agent: str | None, principal: str | None) -> None:
+    """Make an API key. It is printed this once and kept nowhere."""
+
+    async def go() -> dict[str, Any]:
+        async with _client(place) as client:
+            if client is not None:
+                return await client.create_key(scope, agent=agent, principal=principal)
+        async with _on_store(place) as (keys, profile):
+            made = await keys.create(profile, scope, agent=agent, principal=principal, by=_me())  # type: ignore[arg-type]  # click checked the scope
+            return {"id": made.key.key_id, "key": made.text}
+
+    made = asyncio.run(go())
+    if place.as_json:
+        put_json({"id": made["id"], "key": made["key"]})
+    else:
+        click.echo(made["key"])
+
+
+@click.command()
+@placed
+def list_keys(place: Place) -> None:
+    """List the API keys, revoked ones too."""
+
+    async def go() -> list[KeyRecord]:
+        async with _client(place) as client:
+            if client is not None:
+                return await client.keys()
+        async with _on_store(place) as (keys, profile):
+            return [_record(row) for row in await keys.list(profile)]
+
+    rows = asyncio.run(go())
+    if place.as_json:
+        put_json({"object": "list", "data": rows, "next": None})
+        return
+    put_rows(
+        ("ID", "SCOPE", "AGENT", "PRINCIPAL", "CREATED", "STATE"),
+        [
+            (
+                row.id,
+                row.scope,
+                row.agent or "",
+                row.principal or "",
+                f"{row.created_at:%Y-%m-%d %H:%M} UTC" if row.created_at else "",
+                "revoked" if row.revoked_at else "live",
+            )
+            for row in rows
+        ],
+        empty="There is no key yet. Make one with `signoff key create`.",
+    )
+
+
+@click.command()
+@click.argument("key_id", metavar="ID")
+@placed
+def revoke_key(place: Place, key_id: str) -> None:
+    """End an API key at once."""
+
+    async def go() -> None:
+        async with _client(place) as client:
+            if client is not None:
+                await client.revoke_key(key_id)
+                return
+        async with _on_store(place) as (keys, profile):
+            await keys.revoke(profile, key_id, _me())
+
+    asyncio.run(go())
+    if place.as_json:
+        put_json({"id": key_id, "revoked": True})
+    else:
+        click.echo(f"{key_id} is revoked.")
+
+
+@asynccontextmanager
+async def _client(place: Place) -> AsyncIterator[Client | None]:
+    """A client of the gateway that runs, or None where none does. By URL there must be one."""
+    if place.by_url:
+        async with place.client(ADMIN_PATIENCE_S) as client:
+            yield client
+        return
+    try:
+        client = Client(socket=place.location().gateway.admin_socket, profile=place.profile, unreachable_after_s=0)
+        await client.health()
+    except GatewayUnreachable:
+        await client.aclose()
+        yield None
+        return
+    async with client:
+        yield client
+
+
+@asynccontextmanager
+async def _on_store(place: Place) -> AsyncIterator[tuple[Keys, str]]:
+    """The store itself, for before the first start. Other processes on it see the change."""
+    location = place.location()
+    if location.gateway.store.startswith("memory:"):
+        raise ConfigError(
+            "gateway.store is memory://, which lives in the running gateway alone; start it first with `signoff serve`."
+        )
+    profile = place.profile or "default"
+    profiles = _profiles(location)
+    if profile not in profiles:
+        raise ConfigError(f"There is no profile {profile!r}; there are: {', '.join(sorted(profiles))}.")
+    _make_private(location)
+    store = open_store(str(location.gateway.store), SystemClock())
+    try:
+        yield Keys(store, profiles), profile
+    finally:
+        await store.aclose()
+
+
+def _profiles(location: Location) -> Mapping[str, Profile]:
+    return {name: Profile(name=name) for name in location.profiles}
+
+
+def _make_private(location: Location) -> None:
+    folder = location.gateway.state_dir
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"gateway.state_dir: {folder} cannot be made: {error.strerror}.") from None
+
+
+def _me() -> Any:
+    return local_actor(os.getuid() if hasattr(os, "getuid") else 0)
+
+
+def _record(row: Key) -> KeyRecord:
+    return KeyRecord(
+        id=row.key_id,
+        scope=row.scope,
+        profile=row.profile,
+        agent=row.agent,
+        principal=row.principal,
+        created_at=row.created_at,
+        revoked_at=row.revoked_at,
+    )

@@ -1,0 +1,67 @@
+"""What commands print: JSON for programs, aligned columns for people, colour only on a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+import msgspec
+
+from signoff.visible import visible
+
+
+def put_json(value: Any) -> None:
+    """One JSON value on standard output, indented for people's eyes on a terminal."""
+    encoded = msgspec.json.encode(value)
+    if sys.stdout.isatty():
+        encoded = msgspec.json.format(encoded, indent=2)
+    click.echo(encoded.decode())
+
+
+def put_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:
+    """A table, or a sentence where there is nothing. What others wrote is shown with its invisible characters."""
+    if not rows:
+        click.echo(empty)
+        return
+    cells = [[_cell(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        _put_rich(heads, cells)
+        return
+    widths = [max(len(row[i]) for row in (list(heads), *cells)) for i in range(len(heads))]
+    for row in (list(heads), *cells):
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def _put_rich(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for head in heads:
+        table.add_column(head, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+
+
+def _cell(text: str) -> str:
+    return visible(" ".join(text.split("\n"))) or "–"
+
+
+def left(until: datetime | None, now: datetime | None = None) -> str:
+    """The time until a deadline: `4 min`, `12 s`; a dash for none."""
+    if until is None:
+        return "–"
+    return span(max(0.0, (until - (now or datetime.now(UTC))).total_seconds()))
+
+
+def span(seconds: float) -> str:
+    """A duration in one unit, rounded down."""
+    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size or (size < 86400 and seconds >= size):
+            return f"{int(seconds // size)} {unit}"
+    return f"{int(seconds)} s"

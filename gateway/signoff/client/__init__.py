@@ -1,0 +1,32 @@
+"""Clients of a running gateway, for agents in other processes."""
+
+from signoff.client.blocking import BlockingClient, BlockingTurn
+from signoff.client.client import Client
+from signoff.client.operands import operands_of
+from signoff.client.records import (
+    ApprovalRecord,
+    EventRecord,
+    ExecutionRecord,
+    GrantRecord,
+    KeyRecord,
+    SessionRecord,
+    TurnRecord,
+    Who,
+)
+from signoff.client.turns import Turn
+
+__all__ = [
+    "ApprovalRecord",
+    "BlockingClient",
+    "BlockingTurn",
+    "Client",
+    "EventRecord",
+    "ExecutionRecord",
+    "GrantRecord",
+    "KeyRecord",
+    "SessionRecord",
+    "Turn",
+    "TurnRecord",
+    "Who",
+    "operands_of",
+]

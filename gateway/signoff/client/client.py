@@ -1,0 +1,334 @@
+"""`Client`: the gateway's verbs from another process, over HTTP or the local administration socket."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket as sockets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from signoff.client import _sse, _wire
+from signoff.client._link import Address, Backoff, Link, Lost
+from signoff.client.asking import Asking, Seen, claimed
+from signoff.client.records import (
+    ApprovalRecord,
+    EventRecord,
+    GrantRecord,
+    KeyRecord,
+    Question,
+    SessionRecord,
+)
+from signoff.client.turns import DEFAULT_LEASE_S, Turn
+from signoff.digest import digest_of
+from signoff.errors import InvalidInput, SignoffError
+from signoff.ids import new_id
+from signoff.model import Action, Operand
+from signoff.routing import parse_destination
+
+RESULT_WITHIN_S = 3600.0
+"""A turn that `request` opened is renewed so long for a result; then it lapses, and the run counts as unknown."""
+UNREACHABLE_AFTER_S = 30.0
+"""How long a gateway that never answered is looked for: longer than its restart takes."""
+
+Status = Literal["succeeded", "failed", "not_run"]
+T = TypeVar("T", bound=Struct)
+
+
+class Client:
+    """Asks, decides and administers. Use it as `async with Client() as client`.
+
+    Unset arguments come from SIGNOFF_URL, SIGNOFF_KEY, SIGNOFF_PROFILE, SIGNOFF_SESSION_ID and SIGNOFF_TURN_ID.
+    `socket` is the gateway's local administration socket, which needs no key.
+    """
+
+    def __init__(
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        *,
+        profile: str | None = None,
+        socket: Path | str | None = None,
+        session_id: str | None = None,
+        turn_id: str | None = None,
+        unreachable_after_s: float = UNREACHABLE_AFTER_S,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        variables = os.environ if environ is None else environ
+        self._session_id = session_id or variables.get("SIGNOFF_SESSION_ID") or None
+        self._turn_id = turn_id or variables.get("SIGNOFF_TURN_ID") or None
+        address = Address(
+            url=_origin(url or variables.get("SIGNOFF_URL") or "http://127.0.0.1:8787"),
+            key=None if socket else (key or variables.get("SIGNOFF_KEY") or None),
+            socket=Path(socket) if socket else None,
+            profile=profile or variables.get("SIGNOFF_PROFILE") or None,
+        )
+        self._link = Link(address, unreachable_after_s=unreachable_after_s)
+        self._running: dict[str, Turn] = {}
+        """Turns that `request` opened, by the request that was claimed in them and has no result yet."""
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """End the turns that `request` opened, then close the connections. Idempotent."""
+        held = list(self._running.values())
+        self._running.clear()
+        await asyncio.gather(*(turn.end("turn_ended") for turn in held))
+        await self._link.aclose()
+
+    # --- asking ------------------------------------------------------------------------------
+
+    async def request(
+        self,
+        action: Action | Mapping[str, Any],
+        *,
+        session_id: str | None = None,
+        turn_id: str | None = None,
+        timeout_s: float | UnsetType | None = UNSET,
+        reason: str | None = None,
+        choices: Sequence[str] | None = None,
+        request_id: str | None = None,
+        tool_call_id: str | None = None,
+        host: str | UnsetType | None = UNSET,
+        seen: Seen | None = None,
+    ) -> ApprovalRecord:
+        """Ask, wait for the end and claim; run the action only if the record's `may_run` is true.
+
+        `timeout_s` unset takes the profile's window, None asks for no deadline. `host` is this machine's name by
+        default. `seen` is called with each state of the record on the way. Without a turn one is opened; it ends at
+        once where nothing may run, else with the `result`.
+
+        When the caller is cancelled the question is withdrawn. Raises `GatewayUnreachable` when no gateway answered
+        for `unreachable_after_s`, or one went away for longer than its turns can outlive it; `SessionNotFound`,
+        `TurnNotFound`, `InvalidInput`, `IdempotencyConflict`, and `ClaimRefused` with the code `digest_mismatch`.
+        """
+        checked = _wire.as_action(action)
+        machine = sockets.gethostname() if isinstance(host, UnsetType) else host
+        question = Question(
+            action=checked,
+            digest=digest_of(checked, machine),
+            request_id=request_id or new_id("req"),
+            session_id=self._session(session_id),
+            turn_id=turn_id or self._turn_id,
+            tool_call_id=tool_call_id,
+            host=machine,
+            reason=reason,
+            choices=tuple(choices) if choices is not None else None,
+            timeout_s=-1.0 if isinstance(timeout_s, UnsetType) else _seconds(timeout_s),
+        )
+        if question.turn_id is not None:
+            # How long a turn of somebody else lives without us is not known; a lease is at most an hour.
+            return await Asking(self._link, question, lease_s=3600.0, known=False, seen=seen).run()
+        return await self._in_own_turn(question, seen)
+
+    async def _in_own_turn(self, question: Question, seen: Seen | None) -> ApprovalRecord:
+        turn = Turn(self._link, question.session_id, lease_s=DEFAULT_LEASE_S)
+        # One whose opening was never answered is open nowhere, or lapses.
+        await turn.open()
+        cause = "turn_interrupted"
+        keep = False
+        try:
+            question = msgspec.structs.replace(question, turn_id=turn.turn_id)
+            record = await Asking(self._link, question, lease_s=DEFAULT_LEASE_S, known=True, seen=seen).run()
+            keep, cause = record.may_run, "turn_ended"
+        except SignoffError:
+            cause = "turn_ended"
+            raise
+        finally:
+            if not keep:
+                await turn.end(cause)
+        self._running[question.request_id] = turn
+        turn.renew_for(RESULT_WITHIN_S, lambda: self._running.pop(question.request_id, None))
+        return record
+
+    def turn(
+        self, session_id: str | None = None, *, turn_id: str | None = None, lease_s: float = DEFAULT_LEASE_S
+    ) -> Turn:
+        """A turn as an async context manager: opened, renewed in the background, ended with the right cause.
+
+        `lease_s` (2 to 3600 seconds) is how long it outlives a client that vanished.
+        """
+        return Turn(self._link, self._session(session_id), turn_id=turn_id, lease_s=lease_s)
+
+    async def cancel(self, request_id: str, cause: str = "withdrawn") -> ApprovalRecord:
+        """Withdraw a question, or take an unclaimed approval back. Raises `RequestNotFound`."""
+        return _wire.record(await self._link.call(_wire.cancel(request_id, cause)))
+
+    async def get(self, request_id: str) -> ApprovalRecord:
+        """The record by its id or short id. Raises `RequestNotFound`."""
+        return _wire.record(await self._link.call(_wire.get(request_id)))
+
+    async def wait(self, request_id: str, timeout_s: float) -> ApprovalRecord:
+        """The record once it has ended, or as it stands after `timeout_s` seconds. Raises `RequestNotFound`."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout_s
+        while True:
+            left_s = max(0.0, deadline - loop.time())
+            record = _wire.record(await self._link.call(_wire.get(request_id, left_s)))
+            if not record.pending or left_s < 1:
+                return record
+
+    async def claim(
+        self, request_id: str, digest: str, *, claim_id: str | None = None, operands: Sequence[Operand] = ()
+    ) -> ApprovalRecord:
+        """Start an approved action, once. Raises `ClaimRefused`, `RequestNotFound`."""
+        call = _wire.claim(request_id, digest, claim_id or new_id("claim"), operands)
+        return claimed(_wire.record(await self._link.call(call)))
+
+    async def result(self, request_id: str, status: Status, exit_code: int | None = None) -> ApprovalRecord:
+        """Report how a claimed action went; the turn that `request` opened for it ends. Raises `Conflict`."""
+        try:
+            return _wire.record(await self._link.call(_wire.result(request_id, status, exit_code)))
+        finally:
+            turn = self._running.pop(request_id, None)
+            if turn is not None:
+                await turn.end("turn_ended")
+
+    # --- deciding ----------------------------------------------------------------------------
+
+    async def decide(self, request_id: str, choice: str, reason: str | None = None) -> ApprovalRecord:
+        """Answer a question. Raises `AlreadyResolved`, `ChoiceNotOffered`, `InsufficientScope`, `RequestNotFound`."""
+        return _wire.record(await self._link.call(_wire.decide(request_id, choice, reason)))
+
+    async def undo(self, request_id: str) -> ApprovalRecord:
+        """Take an approval back before its claim. Raises `UndoTooLate`, `NotPermitted`, `RequestNotFound`."""
+        return _wire.record(await self._link.call(_wire.undo(request_id)))
+
+    async def pending(self, session_id: str | None = None) -> list[ApprovalRecord]:
+        """What waits, oldest first."""
+        rows = await self._list(_wire.pending(session_id), ApprovalRecord)
+        return [_wire.unclaimed(row) for row in rows]
+
+    # --- sessions, grants, keys --------------------------------------------------------------
+
+    async def session(
+        self,
+        session_id: str | None = None,
+        *,
+        kind: str = "api",
+        destination: str | None = None,
+        user_id: str | None = None,
+        parent: str | None = None,
+    ) -> SessionRecord:
+        """Declare a session. `destination` is written `platform:chat[/thread]`.
+
+        Raises `KindNotAllowed`, `DestinationNotAllowed`, `InvalidInput`, `SessionNotFound`.
+        """
+        place = parse_destination(destination, "destination") if destination else None
+        facts = {
+            "kind": kind,
+            "platform": place.platform if place else None,
+            "chat_id": place.chat_id if place else None,
+            "thread_id": place.thread_id if place else None,
+            "user_id": user_id,
+            "parent": parent,
+        }
+        body = await self._link.call(_wire.session(self._session(session_id), facts))
+        return _wire.parsed(body, SessionRecord)
+
+    async def stop(self, session_id: str | None = None) -> dict[str, Any]:
+        """Stop the session's turns, questions, unstarted approvals and children; what was stopped."""
+        return _facts(await self._link.call(_wire.stop(self._session(session_id))))
+
+    async def clear(self, session_id: str | None = None) -> dict[str, Any]:
+        """As stop, and the session's grants and registration go."""
+        return _facts(await self._link.call(_wire.clear(self._session(session_id))))
+
+    async def grants(self) -> list[GrantRecord]:
+        """The live grants, oldest first."""
+        return await self._list(_wire.grants(), GrantRecord)
+
+    async def revoke(self, grant_id: str) -> GrantRecord:
+        """End a grant at once. Raises `GrantNotFound`."""
+        return _wire.parsed(await self._link.call(_wire.revoke(grant_id)), GrantRecord)
+
+    async def health(self) -> dict[str, Any]:
+        """That the gateway answers. Raises `GatewayUnreachable`."""
+        return _facts(await self._link.call(_wire.health()))
+
+    async def keys(self) -> list[KeyRecord]:
+        """The profile's API keys, without their secrets."""
+        return await self._list(_wire.keys(), KeyRecord)
+
+    async def create_key(self, scope: str, *, agent: str | None = None, principal: str | None = None) -> dict[str, Any]:
+        """Make an API key: `{"id", "key"}`. The key is told this once. Raises `InvalidInput`."""
+        return _facts(await self._link.call(_wire.create_key(scope, agent, principal)))
+
+    async def revoke_key(self, key_id: str) -> None:
+        """End an API key at once. Raises `KeyNotFound`."""
+        await self._link.call(_wire.revoke_key(key_id))
+
+    # --- events ------------------------------------------------------------------------------
+
+    async def events(self, *, after: int | None = None, session_id: str | None = None) -> AsyncIterator[EventRecord]:
+        """The event log from `after` on (from now on by default), for ever: it resumes where a connection broke.
+
+        Raises `GatewayUnreachable` after `unreachable_after_s` without a connection, and what the gateway refuses.
+        """
+        parser = _sse.Parser("" if after is None else str(after))
+        loop = asyncio.get_running_loop()
+        lost_at: float | None = None
+        backoff = Backoff()
+        while True:
+            after = int(parser.last_id) if parser.last_id.isdecimal() else None
+            try:
+                async with self._link.stream(_wire.events(after, session_id), parser.last_id) as content:
+                    lost_at, backoff = None, Backoff()
+                    parser = _sse.Parser(parser.last_id)
+                    async for chunk in content.iter_any():
+                        for sent in parser.feed(chunk):
+                            yield _wire.parsed(sent.data.encode(), EventRecord)
+                    raise Lost("the stream ended", sent=True)
+            except Lost as lost:
+                lost_at = loop.time() if lost_at is None else lost_at
+                if loop.time() - lost_at >= self._link.unreachable_after_s:
+                    raise self._link.given_up(lost, loop.time() - lost_at) from lost
+                pause_s = backoff.pause_s(lost.after_s)
+            await asyncio.sleep(pause_s)
+
+    # --- helpers -----------------------------------------------------------------------------
+
+    async def _list(self, call: _wire.Call, shape: type[T]) -> list[T]:
+        rows: list[T] = []
+        while True:
+            found, cursor = _wire.page(await self._link.call(call), shape)
+            rows += found
+            if cursor is None or not found:
+                return rows
+            call = _wire.next_page(call, cursor)
+
+    def _session(self, session_id: str | None) -> str:
+        found = session_id or self._session_id
+        if not found:
+            raise InvalidInput("Which session? Give session_id or set SIGNOFF_SESSION_ID.", param="session_id")
+        return found
+
+
+def _facts(body: bytes) -> dict[str, Any]:
+    if not body.strip():
+        return {}
+    found = msgspec.json.decode(body)
+    return found if isinstance(found, dict) else {"data": found}
+
+
+def _seconds(timeout_s: float | None) -> float | None:
+    if timeout_s is not None and not timeout_s > 0:
+        raise InvalidInput("timeout_s must be a number of seconds above 0, or None.", param="timeout_s")
+    return timeout_s
+
+
+def _origin(url: str) -> str:
+    if not url.startswith(("http://", "https://")):
+        raise InvalidInput(f"{url!r} is not the address of a gateway; write http://HOST:PORT.", param="url")
+    return url.rstrip("/")

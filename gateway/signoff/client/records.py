@@ -1,0 +1,180 @@
+"""What the gateway tells a client, as typed data. Fields that a newer gateway adds are ignored."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from signoff.model import Action, Operand
+
+
+class Who(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who decided or ended something: a person, a policy rule, a grant, an agent or the system itself."""
+
+    type: str
+    principal: str | None = None
+    platform: str | None = None
+    user_id: str | None = None
+    name: str | None = None
+    rule: str | None = None
+    setting: str | None = None
+    grant_id: str | None = None
+    via: str | None = None
+
+
+class VoteRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One person's answer on the way to a decision."""
+
+    choice: str
+    by: Who
+    at: datetime
+    reason: str | None = None
+
+
+class ExecutionRecord(Struct, frozen=True, kw_only=True):
+    """That an approved action was started, and how it ended."""
+
+    state: str = "none"
+    """`none`, `claimed`, `succeeded`, `failed`, `not_run`, `unknown` or `lapsed`."""
+    cause: str | None = None
+    ended_by: Who | None = None
+    claimed_at: datetime | None = None
+    exit_code: int | None = None
+
+
+class ApprovalRecord(Struct, frozen=True, kw_only=True):
+    """The record of one question. `may_run` is the only permission; the record itself has no truth value."""
+
+    request_id: str
+    session_id: str
+    status: str
+    """`pending` or `resolved`."""
+    digest: str
+    short_id: str = ""
+    turn_id: str | None = None
+    tool_call_id: str | None = None
+    outcome: str | None = None
+    """`approved`, `denied`, `timeout`, `cancelled`, `notify_failed`, `blocked` or `staged`; None while pending."""
+    choice: str | None = None
+    cause: str | None = None
+    """Why it was cancelled."""
+    decided_by: tuple[Who, ...] = ()
+    ended_by: Who | None = None
+    reason: str | None = None
+    votes: tuple[VoteRecord, ...] = ()
+    rule_keys: tuple[str, ...] = ()
+    description: str = ""
+    severity: str = "medium"
+    leader_id: str | None = None
+    waiters: int = 0
+    choices: tuple[str, ...] = ()
+    action: dict[str, Any] = {}
+    """The action, masked unless the reader is the agent that asked."""
+    agent: str | None = None
+    host: str | None = None
+    requested_by: str | None = None
+    kind: str = "api"
+    destinations: tuple[str, ...] = ()
+    superseded_by: str | None = None
+    repeat_of: str | None = None
+    warnings: tuple[str, ...] = ()
+    timeout_s: float | None = None
+    created_at: datetime
+    expires_at: datetime | None = None
+    """The deadline; None until the window starts, and for ever without a deadline."""
+    decided_at: datetime | None = None
+    execution: ExecutionRecord = ExecutionRecord()
+    delivered_to: tuple[str, ...] = ()
+    message: str = ""
+    """What the agent should read. It begins with `BLOCKED:` whenever the action must not run."""
+    user_summary: str = ""
+    claimed_here: bool = False
+    """This very client's claim was accepted. Never read from the wire."""
+
+    def __bool__(self) -> bool:
+        raise TypeError("an approval has no truth value; use .may_run")
+
+    @property
+    def pending(self) -> bool:
+        """Nobody and nothing has ended the question yet."""
+        return self.status == "pending"
+
+    @property
+    def may_run(self) -> bool:
+        """True only for an approval that this client claimed: a decision alone is never permission to run."""
+        return self.claimed_here and self.outcome == "approved" and self.execution.state == "claimed"
+
+
+class SessionRecord(Struct, frozen=True, kw_only=True):
+    """A declared session."""
+
+    session_id: str
+    kind: str = "api"
+    generation: int = 0
+
+
+class TurnRecord(Struct, frozen=True, kw_only=True):
+    """An open turn and the length of its lease."""
+
+    turn_id: str
+    lease_s: float = 60.0
+
+
+class GrantRecord(Struct, frozen=True, kw_only=True):
+    """A standing permission."""
+
+    grant_id: str
+    scope: str = ""
+    session_id: str | None = None
+    action_kind: str = ""
+    label: str = ""
+    shown: str = ""
+    """The masked action it was given for."""
+    by: Who | None = None
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+
+
+class KeyRecord(Struct, frozen=True, kw_only=True):
+    """An API key without its secret."""
+
+    id: str
+    scope: str = ""
+    profile: str | None = None
+    agent: str | None = None
+    principal: str | None = None
+    created_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+class EventRecord(Struct, frozen=True, kw_only=True):
+    """One line of the event log."""
+
+    type: str
+    seq: int = 0
+    at: datetime | None = None
+    session_id: str | None = None
+    approval: dict[str, Any] | None = None
+
+
+class Question(Struct, frozen=True, kw_only=True):
+    """One question as a client asks it. `timeout_s` -1: the profile's window; None: no deadline."""
+
+    action: Action
+    digest: str
+    request_id: str
+    session_id: str
+    turn_id: str | None = None
+    tool_call_id: str | None = None
+    host: str | None = None
+    reason: str | None = None
+    choices: tuple[str, ...] | None = None
+    timeout_s: float | None = -1.0
+
+    @property
+    def operands(self) -> tuple[Operand, ...]:
+        """The files that the action names."""
+        found: tuple[Operand, ...] = getattr(self.action, "operands", ())
+        return found

@@ -1,0 +1,478 @@
+"""Typed commands: what a message in a chat asks for is done, and answered where it stood.
+
+Without an id a command means the card it replies to, else the only question of its place whose card came before it.
+Two rules hold for critical questions, whose buttons take a second tap: typing the id is that second step, so without
+the id an approval decides nothing and the id is shown. What a person typed is applied in one commit and answered
+after it, so a command that is delivered again finds its own result and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+
+from msgspec import Struct
+
+from signoff.authorize import Allowed, Operation, Refused, person_may
+from signoff.broker import Broker, same_person
+from signoff.cards import why_lines
+from signoff.changes import answering_all, places
+from signoff.changes.answering_all import QUIET_OVER, AllOf
+from signoff.changes.deciding import Decided, Ruling
+from signoff.changes.places import Look, Waiting
+from signoff.changes.stopping import Stopped
+from signoff.command_replies import (
+    Listing,
+    all_listing,
+    decided_text,
+    grants_listing,
+    help_lines,
+    listing_card,
+    new_lines,
+    not_understood,
+    pending_listing,
+    revoked_text,
+    several_listing,
+    stopped_lines,
+    threads_foot,
+    unknown_id,
+)
+from signoff.dispatcher import Dispatcher
+from signoff.durations import clock as clock_text
+from signoff.endings import lost_answer, person_name
+from signoff.errors import (
+    ChoiceNotOffered,
+    GrantNotFound,
+    NotPermitted,
+    RequestNotFound,
+    SessionNotFound,
+    UndoTooLate,
+)
+from signoff.grammar import Approve, Deny, Loose, NotACommand, Other, Typed, Unclear, Unknown, Verb, is_command, parse
+from signoff.last_ended import LastEnded
+from signoff.model import Actor, ApprovalRequest, Copy, Grant, Message, Session, replace
+from signoff.ports import AdapterInfo, Clock, Store
+from signoff.refusals import Refusals
+from signoff.rows import request_key, session_key
+from signoff.sessions import Sessions
+from signoff.settings import Profile
+from signoff.wording import agent_name, people, safe_name, t
+
+MAX_PARENTS = 16
+"""Children of children end somewhere."""
+REMEMBERED = 10_000
+"""Cards kept in memory that were answered to a loose word already."""
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """One command and where it came from."""
+
+    profile: Profile
+    message: Message
+    info: AdapterInfo
+    now: datetime
+
+    @property
+    def prefix(self) -> str:
+        """What stands before a typed command here."""
+        return self.info.command_prefix
+
+
+Reply = list[str] | Listing
+
+
+class Commands:
+    """The use case behind an adapter's `inbox.message`, for one gateway."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        sessions: Sessions,
+        dispatcher: Dispatcher,
+        store: Store,
+        clock: Clock,
+        title: Callable[[str], str],
+    ) -> None:
+        self._broker = broker
+        self._sessions = sessions
+        self._dispatcher = dispatcher
+        self._store = store
+        self._clock = clock
+        self._title = title
+        self._refusals = Refusals(store, clock)
+        self._ended = LastEnded(store, clock)
+        self._told: OrderedDict[str, None] = OrderedDict()
+
+    def close(self) -> None:
+        """Stop listening to the store."""
+        self._ended.close()
+
+    async def handle(self, profile: str, message: Message, info: AdapterInfo) -> None:
+        """Do what the message asks for and answer it; conversation is passed over in silence.
+
+        Raises `StoreError` when nothing could be saved, so that the platform delivers the message again.
+        """
+        typed = parse(message.text, addressed=message.addressed)
+        asked = Asked(profile=self._broker.profile(profile), message=message, info=info, now=self._clock.now())
+        reply = await self._reply(asked, typed)
+        if not reply:
+            return
+        listing = reply if isinstance(reply, Listing) else Listing(head=tuple(reply))
+        make = partial(listing_card, listing, info.max_text_units)
+        # Masking thousands of actions takes a while, which taps should not have to wait for.
+        card = await asyncio.to_thread(make) if len(listing.lines) > QUIET_OVER else make()
+        await self._dispatcher.say(profile, message.destination, card, reply_to=message.message_id)
+
+    async def _reply(self, asked: Asked, typed: Typed) -> Reply | None:
+        if isinstance(typed, NotACommand):
+            return None
+        if asked.message.unattributable:
+            return [t("reply.not_first_hand")] if is_command(typed) else None
+        if isinstance(typed, Loose):
+            return await self._loose(asked, typed)
+        if isinstance(typed, Unknown):
+            ours = typed.near is not None or asked.message.direct or asked.message.addressed
+            return [not_understood(typed, asked.prefix)] if ours else None
+        if isinstance(typed, Unclear):
+            return await self._unclear(asked, typed)
+        if isinstance(typed, Approve | Deny):
+            return await (self._all(asked, typed) if typed.everything else self._one(asked, typed))
+        return await self._other(asked, typed)
+
+    async def _other(self, asked: Asked, typed: Other) -> Reply:
+        if typed.verb == "help":
+            return self._help(asked)
+        if typed.verb in ("stop", "new"):
+            return await self._end(asked, typed.verb)
+        if typed.verb == "undo":
+            return await self._undo(asked, typed)
+        actor = self._may(asked, "revoke" if typed.verb == "revoke" else "read")
+        if isinstance(actor, Refused):
+            return await self._refuse(asked, actor, typed.verb)
+        if typed.verb == "pending":
+            return self._pending(asked, await self._look(asked))
+        if typed.verb == "why":
+            return await self._why(asked, typed)
+        if typed.verb == "revoke" and (typed.target or typed.word):
+            return await self._revoke(asked, typed.target, typed.word, actor)
+        return grants_listing(await self._grants_here(asked), asked.now, asked.prefix)
+
+    # --- who may -----------------------------------------------------------------------------
+
+    def _may(self, asked: Asked, operation: Operation, session: Session | None = None) -> Actor | Refused:
+        allowed = person_may(asked.profile, asked.message.person, operation, session, "command")
+        return allowed.actor if isinstance(allowed, Allowed) else allowed
+
+    async def _refuse(
+        self,
+        asked: Asked,
+        refused: Refused,
+        operation: str,
+        row: ApprovalRequest | None = None,
+        session: Session | None = None,
+    ) -> list[str]:
+        """Record who tried what, and tell them how to become somebody who may."""
+        person = asked.message.person
+        await self._refusals.record(
+            asked.profile.name,
+            person,
+            asked.message.destination,
+            why=refused.why,
+            operation=operation,
+            row=row,
+            session_id=session.session_id if session is not None else None,
+        )
+        user = safe_name(person.user_id)
+        if session is not None:
+            return [t("stop.not_yours", user=user)]
+        if refused.why == "nobody":
+            return [t("tap.nobody_may", user=user, platform=person.platform)]
+        return [t("reply.not_allowed", user=user)]
+
+    # --- which one ---------------------------------------------------------------------------
+
+    async def _look(self, asked: Asked) -> Look:
+        change = partial(places.look, profile=asked.profile.name, message=asked.message)
+        return await self._store.transact(change, bulk=True)
+
+    async def _find(self, asked: Asked, target: str) -> ApprovalRequest | None:
+        try:
+            return await self._broker.find(asked.profile.name, target)
+        except RequestNotFound:
+            return None
+
+    async def _meant(self, asked: Asked, target: str | None, verb: Verb) -> ApprovalRequest | Reply:
+        """The request that is meant, or the answer that none was decided."""
+        if target is not None:
+            found = await self._find(asked, target)
+            return found if found is not None else [unknown_id(target, (await self._look(asked)).waiting)]
+        look = await self._look(asked)
+        row, shown = look.replied, look.waiting
+        if row is None and not shown:
+            return self._none_waits(asked, look)
+        if row is None and len(shown) == 1 and _came_first(shown[0], asked.message, verb):
+            row = shown[0].row
+        if row is None:
+            return several_listing(shown, verb, asked.now, asked.prefix)
+        if verb == "approve" and row.outcome is None and row.severity == "critical":
+            here = any(each.row.request_id == row.request_id for each in shown)
+            return several_listing(shown if here else (Waiting(row=row, copies=()),), verb, asked.now, asked.prefix)
+        return row
+
+    def _none_waits(self, asked: Asked, look: Look) -> list[str]:
+        last = self._ended.at(asked.profile.name, asked.message.destination)
+        if last is None:
+            return [t("pending.none"), *threads_foot(look.in_threads)]
+        outcome, when = t(f"outcome_word.{last.outcome}"), clock_text(last.at, now=asked.now)
+        told = t("pending.none_last", id=last.short_id, outcome=outcome, clock=when)
+        return [told, *threads_foot(look.in_threads)]
+
+    # --- approve and deny --------------------------------------------------------------------
+
+    async def _one(self, asked: Asked, typed: Approve | Deny) -> Reply:
+        refused = self._may(asked, "decide")
+        if isinstance(refused, Refused):
+            return await self._refuse(asked, refused, "decide")
+        row = await self._meant(asked, typed.target, "approve" if isinstance(typed, Approve) else "deny")
+        if not isinstance(row, ApprovalRequest):
+            return row
+        session = await self._store.get(Session, session_key(row.profile, row.session_id))
+        actor = self._may(asked, "decide", session)
+        if isinstance(actor, Refused):
+            return await self._refuse(asked, actor, "decide", row)
+        if isinstance(typed, Approve) and row.outcome is None and not await self._whole_shown(row):
+            return [f"{row.short_id}: {t('fact.not_attached')}"]
+        return await self._decide(asked, typed, row, actor)
+
+    async def _whole_shown(self, row: ApprovalRequest) -> bool:
+        """Whether the whole action is in reach on some card; without any card it is shown elsewhere."""
+        copies = await self._store.find(Copy, "request", request_key(row.profile, row.leader_id or row.request_id))
+        cards = [copy for copy in copies if copy.kind == "card" and copy.message_id is not None]
+        return not cards or any(copy.whole_shown for copy in cards)
+
+    async def _decide(self, asked: Asked, typed: Approve | Deny, row: ApprovalRequest, actor: Actor) -> list[str]:
+        choice, reason, cut = "deny", None, 0
+        if isinstance(typed, Approve):
+            choice = typed.choice or "once"
+        else:
+            reason, cut = typed.reason, typed.cut
+        try:
+            decided = await self._broker.decide(asked.profile.name, row.request_id, choice, actor, reason=reason)
+        except ChoiceNotOffered:
+            return [t("tap.not_offered", choice=choice)]
+        self._dispatcher.wake()
+        if decided.how == "lost":
+            return [self._lost(asked, decided, choice)]
+        told = [decided_text(decided, self._clock.now(), asked.prefix)]
+        return [*told, t("tap.done.reason_too_long", count=cut)] if cut else told
+
+    def _lost(self, asked: Asked, decided: Decided, choice: str) -> str:
+        row, now = decided.row, self._clock.now()
+        by = row.decided_by[-1] if row.decided_by else None
+        if choice != "deny" and row.outcome == "denied" and by is not None and by.type == "person":
+            when = clock_text(row.decided_at or now, now=now)
+            return t("reply.after_denial", person=people(row.decided_by), id=row.short_id, clock=when)
+        person = asked.message.person
+        text = lost_answer(row, person, now, platform_title=self._title, prefix=asked.prefix)
+        return f"{row.short_id}: {text}"
+
+    async def _all(self, asked: Asked, typed: Approve | Deny) -> Reply:
+        actor = self._may(asked, "decide")
+        if isinstance(actor, Refused):
+            return await self._refuse(asked, actor, "decide")
+        choice = (typed.choice or "once") if isinstance(typed, Approve) else "deny"
+        reason = typed.reason if isinstance(typed, Deny) else None
+        profile, message = asked.profile.name, asked.message
+
+        def may(row: ApprovalRequest, session: Session | None) -> Actor | None:
+            who = self._may(asked, "decide", session)
+            if isinstance(who, Refused):
+                return None
+            return who if choice == "deny" else replace(who, via="approve_all")
+
+        def ruled(row: ApprovalRequest, by: Actor) -> Ruling:
+            return self._broker.ruled_for(row, self._broker.ruling(profile, choice, by, reason=reason))
+
+        all_of = AllOf(profile=profile, place=message.destination, before=message.order)
+        change = partial(answering_all.answer_all, all_of=all_of, may=may, ruled=ruled)
+        answered = await self._store.transact(change, bulk=True)
+        self._dispatcher.wake()
+        look = await self._look(asked)
+        if not answered.lines:
+            return self._none_waits(asked, look)
+        listing = all_listing(answered, actor, choice, look.in_threads, self._clock.now())
+        if isinstance(typed, Deny) and typed.cut:
+            too_long = t("tap.done.reason_too_long", count=typed.cut)
+            return Listing(head=listing.head, lines=listing.lines, foot=(*listing.foot, too_long), file=listing.file)
+        return listing
+
+    # --- stop and new ------------------------------------------------------------------------
+
+    async def _end(self, asked: Asked, verb: str) -> Reply:
+        """End the work of the card's session, else of every session of exactly this place that the person may end."""
+        meant = await self._sessions_meant(asked)
+        if not meant:
+            return [t("stop.no_session")]
+        ended: list[tuple[Session, Stopped, Actor]] = []
+        refused: tuple[Refused, Session] | None = None
+        for session in meant:
+            actor = await self._may_end(asked, verb, session)
+            if isinstance(actor, Refused):
+                refused = (actor, session)
+                continue
+            stopped = await self._ended_one(asked, verb, session, actor)
+            if stopped is not None:
+                ended.append((session, stopped, actor))
+        self._dispatcher.wake()
+        if ended:
+            return Listing(lines=tuple(self._ended_lines(asked, verb, ended)), file=f"{verb}.txt")
+        if refused is not None:
+            return await self._refuse(asked, refused[0], verb, session=refused[1])
+        return [t("stop.no_session")]
+
+    def _ended_lines(self, asked: Asked, verb: str, ended: Sequence[tuple[Session, Stopped, Actor]]) -> list[str]:
+        now, lines = self._clock.now(), []
+        for session, stopped, actor in ended:
+            if verb == "stop":
+                lines += stopped_lines(actor, session, stopped, now, asked.prefix)
+            else:
+                lines += new_lines(actor, session, stopped, now, named=len(ended) > 1)
+        return lines
+
+    async def _sessions_meant(self, asked: Asked) -> list[Session]:
+        profile = asked.profile.name
+        row = (await self._look(asked)).replied
+        if row is None:
+            return await self._sessions.at_place(profile, asked.message.destination)
+        session = await self._store.get(Session, session_key(profile, row.session_id))
+        return [session] if session is not None and session.closed_at is None else []
+
+    async def _may_end(self, asked: Asked, verb: str, session: Session) -> Actor | Refused:
+        """A child is asked about in its parent's place, so the parent's own user may end it too."""
+        operation: Operation = "stop" if verb == "stop" else "new"
+        verdict = self._may(asked, operation, session)
+        for _ in range(MAX_PARENTS):
+            if not isinstance(verdict, Refused) or session.parent is None:
+                break
+            parent = await self._store.get(Session, session_key(session.profile, session.parent))
+            if parent is None:
+                break
+            session, verdict = parent, self._may(asked, operation, parent)
+        return verdict
+
+    async def _ended_one(self, asked: Asked, verb: str, session: Session, actor: Actor) -> Stopped | None:
+        profile = asked.profile.name
+        try:
+            if verb == "stop":
+                return await self._sessions.stop(profile, session.session_id, actor)
+            return await self._sessions.clear(profile, session.session_id, actor, close=False)
+        except SessionNotFound:
+            return None  # it was closed between the reading and the stopping
+
+    # --- lists -------------------------------------------------------------------------------
+
+    def _pending(self, asked: Asked, look: Look) -> Reply:
+        if not look.waiting:
+            return self._none_waits(asked, look)
+        return pending_listing(look.waiting, look.in_threads, asked.now)
+
+    async def _why(self, asked: Asked, typed: Other) -> Reply:
+        if typed.word is not None:
+            return [unknown_id(typed.word, (await self._look(asked)).waiting)]
+        row = await self._meant(asked, typed.target, "why")
+        return Listing(lines=tuple(why_lines(row)), file="why.txt") if isinstance(row, ApprovalRequest) else row
+
+    async def _grants_here(self, asked: Asked) -> list[Grant]:
+        """The live grants that act in every session, or that were asked for in this place."""
+        profile, place, found = asked.profile.name, asked.message.destination, []
+        for grant in await self._broker.grants(profile):
+            row = await self._store.get(ApprovalRequest, request_key(profile, grant.request_id))
+            if grant.session_id is None or (row is not None and place in (*row.destinations, *row.delivered_to)):
+                found.append(grant)
+        return found
+
+    async def _revoke(self, asked: Asked, target: str | None, word: str | None, actor: Actor) -> list[str]:
+        try:
+            grant = await self._broker.revoke(asked.profile.name, target or "", actor)
+        except GrantNotFound:
+            return [t("reply.revoke_unknown", grant=target or safe_name(word or ""), prefix=asked.prefix)]
+        return [revoked_text(grant, self._clock.now())]
+
+    def _help(self, asked: Asked) -> list[str]:
+        person = asked.message.person
+        actor = self._may(asked, "decide")
+        name = None if isinstance(actor, Refused) else person_name(actor)
+        return help_lines(asked.prefix, asked.info.platform, person.user_id, name)
+
+    # --- undo --------------------------------------------------------------------------------
+
+    async def _undo(self, asked: Asked, typed: Other) -> list[str]:
+        """Take back the named approval, else the replied card's, else the one this person gave last here."""
+        actor = self._may(asked, "decide")
+        if isinstance(actor, Refused):
+            return await self._refuse(asked, actor, "undo")
+        if typed.word is not None:
+            return [unknown_id(typed.word, (await self._look(asked)).waiting)]
+        row = await self._to_undo(asked, typed.target, actor)
+        if row is None and typed.target is not None:
+            return [unknown_id(typed.target, (await self._look(asked)).waiting)]
+        if row is None:
+            return [t("reply.undo_none")]
+        return [f"{row.short_id}: {await self._undone(asked, row, actor)}"]
+
+    async def _to_undo(self, asked: Asked, target: str | None, actor: Actor) -> ApprovalRequest | None:
+        if target is not None:
+            return await self._find(asked, target)
+        replied = (await self._look(asked)).replied
+        if replied is not None:
+            return replied
+        place = asked.message.destination
+        mine = partial(same_person, actor)
+        change = partial(places.undoable, profile=asked.profile.name, place=place, mine=mine)
+        return await self._store.transact(change, bulk=True)
+
+    async def _undone(self, asked: Asked, row: ApprovalRequest, actor: Actor) -> str:
+        if row.outcome != "approved":
+            return t("reply.undo_none")
+        try:
+            await self._broker.undo(asked.profile.name, row.request_id, actor)
+        except NotPermitted:
+            return t("tap.undo_not_yours", person=people(row.decided_by))
+        except UndoTooLate:
+            fresh = await self._broker.get(asked.profile.name, row.request_id)
+            if fresh.execution.claimed_at is None:
+                return t("tap.undo_ended")
+            when = clock_text(fresh.execution.claimed_at, now=self._clock.now())
+            return t("tap.undo_late", agent=agent_name(fresh), clock=when, prefix=asked.prefix)
+        self._dispatcher.wake()
+        return t("tap.undone")
+
+    # --- what is no command ------------------------------------------------------------------
+
+    async def _loose(self, asked: Asked, typed: Loose) -> list[str] | None:
+        """Once a card, say how to answer; it is remembered in this process only, so a restart may say it again."""
+        look = await self._look(asked)
+        order = asked.message.order
+        copies = [copy.copy_id for each in look.waiting for copy in each.copies if 0 < copy.order < order]
+        if all(copy_id in self._told for copy_id in copies):
+            return None
+        for copy_id in copies:
+            self._told[copy_id] = None
+            self._told.move_to_end(copy_id)
+        while len(self._told) > REMEMBERED:
+            self._told.popitem(last=False)
+        return [t("reply.loose_word", word=typed.word, prefix=asked.prefix)]
+
+    async def _unclear(self, asked: Asked, typed: Unclear) -> list[str]:
+        if typed.like_id:
+            return [unknown_id(typed.word, (await self._look(asked)).waiting)]
+        return [t("reply.bad_scope", word=safe_name(typed.word))]
+
+
+def _came_first(only: Waiting, message: Message, verb: Verb) -> bool:
+    """Whether a question without an id can be what the command is about: its card came before it. Where a doubtful
+    send leaves that open, it can be denied."""
+    return verb == "why" or only.before(message.order) or (verb == "deny" and only.doubtful)

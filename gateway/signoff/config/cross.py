@@ -1,0 +1,135 @@
+"""Checks that need several settings at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from urllib.parse import urlsplit
+
+from signoff.config.shapes import GatewaySettings
+from signoff.config.sources import Found, Path_
+from signoff.errors import ConfigError
+from signoff.model import Destination
+from signoff.settings import Profile
+
+_MODES = {"cron_mode": "cron", "unattended_mode": "webhook, worker and API", "single_query_mode": "single-query"}
+_USER_ID = re.compile(r"\d{1,20}")
+_GROUP = re.compile(r"(role|group):\S+")
+
+
+def check_gateway(gateway: GatewaySettings) -> None:
+    """Raise `ConfigError` for listeners that collide and for a store that no engine serves."""
+    if gateway.port and gateway.port == gateway.hooks_port and _overlap(gateway.host, gateway.hooks_host):
+        raise ConfigError(
+            f"gateway.hooks_port and gateway.port are both {gateway.port}; give one of them another port.",
+            param="gateway.hooks_port",
+        )
+    try:
+        parts = urlsplit(gateway.store)
+        scheme = parts.scheme
+    except ValueError:
+        mend = "gateway.store is not a URL; write sqlite:///absolute/path.db."
+        raise ConfigError(mend, param="gateway.store") from None
+    known = entry_points(group="signoff.stores").names
+    if scheme not in known:
+        schemes = ", ".join(f"{name}://" for name in sorted(known))
+        what = f"names {scheme}://, which no installed engine serves" if scheme else "is no URL"
+        raise ConfigError(
+            f"gateway.store {what}; write for example sqlite:///absolute/path.db (known: {schemes}).",
+            param="gateway.store",
+        )
+    if scheme == "sqlite" and (parts.netloc or parts.path in ("", "/")):
+        raise ConfigError(
+            "gateway.store needs three slashes and an absolute path: sqlite:///absolute/path.db.", param="gateway.store"
+        )
+
+
+def _overlap(one: str, other: str) -> bool:
+    return one == other or {one, other} & {"0.0.0.0", "::"} != set()  # noqa: S104  # compared, not bound
+
+
+def check_profile(profile: Profile, found: Mapping[Path_, Found]) -> None:
+    """Raise `ConfigError` for what is possible alone and impossible together. `found` says where it was written."""
+    _check_times(profile, found)
+    _check_modes(profile, found)
+    _check_platforms(profile, found)
+    _check_places(profile, found)
+    _check_people(profile, found)
+
+
+def _where(found: Mapping[Path_, Found], *path: str) -> str:
+    return found[path].where if path in found else ".".join(path)
+
+
+def _check_times(profile: Profile, found: Mapping[Path_, Found]) -> None:
+    settings = profile.approvals
+    if settings.timeout_s > settings.max_timeout_s:
+        name = "timeout_s" if ("approvals", "timeout_s") in found else "max_timeout_s"
+        raise ConfigError(
+            f"{_where(found, 'approvals', name)}: approvals.timeout_s ({settings.timeout_s:g}) is above "
+            f"approvals.max_timeout_s ({settings.max_timeout_s:g}); raise the one or lower the other.",
+            param=f"approvals.{name}",
+        )
+
+
+def _check_modes(profile: Profile, found: Mapping[Path_, Found]) -> None:
+    for name, sessions in _MODES.items():
+        if getattr(profile.approvals, name) == "defer":
+            raise ConfigError(
+                f'{_where(found, "approvals", name)} is "defer", but no executor is registered that could run a kept '
+                f'action of {sessions} sessions later; write "deny" or "approve".',
+                param=f"approvals.{name}",
+            )
+
+
+def _check_platforms(profile: Profile, found: Mapping[Path_, Found]) -> None:
+    telegram = profile.platforms.get("telegram")
+    if telegram is not None and "token" not in telegram:
+        section = next(each for path, each in found.items() if path[:2] == ("platforms", "telegram"))
+        place = section.where.partition(": ")[0]
+        raise ConfigError(
+            f"{place}: platforms.telegram.token is missing; "
+            "give token, token_env or token_file, or remove the section.",
+            param="platforms.telegram.token",
+        )
+
+
+def _check_places(profile: Profile, found: Mapping[Path_, Found]) -> None:
+    settings = profile.approvals
+    for place in settings.also_to:
+        _check_served(profile, place, _where(found, "approvals", "also_to"))
+    if settings.fallback_destination is not None:
+        _check_served(profile, settings.fallback_destination, _where(found, "approvals", "fallback_destination"))
+    for name, agent in profile.agents.items():
+        for text in agent.destinations or ():
+            _check_served(profile, text, _where(found, "agents", name, "destinations"))
+
+
+def _check_served(profile: Profile, place: Destination | str, where: str) -> None:
+    platform = str(place).partition(":")[0]
+    if platform not in profile.platforms:
+        served = ", ".join(sorted(profile.platforms)) or "none"
+        raise ConfigError(
+            f"{where} names the platform {platform!r}, which this profile does not have (it has: {served}); set "
+            f"platforms.{platform} or name another place."
+        )
+
+
+def _check_people(profile: Profile, found: Mapping[Path_, Found]) -> None:
+    owner: dict[str, str] = {}
+    for name, principal in profile.principals.items():
+        for account in principal.accounts:
+            if account in owner:
+                raise ConfigError(
+                    f"{_where(found, 'principals', name, 'accounts')}: {account} already belongs to principal "
+                    f"{owner[account]!r}; an account is of one person."
+                )
+            owner[account] = name
+    for entry in profile.approvers.get("telegram", ()):
+        if not (_USER_ID.fullmatch(entry) or _GROUP.fullmatch(entry) or entry in profile.principals):
+            raise ConfigError(
+                f"{_where(found, 'platforms', 'telegram', 'approvers')}: {entry!r} is neither a numeric user id, a "
+                "role: or group: id nor a principal; names on Telegram can change hands, so write the id.",
+                param="platforms.telegram.approvers",
+            )

@@ -1,0 +1,281 @@
+"""Every setting, once: its name, meaning, unit and default, and what its value may be."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Literal, get_args
+
+from msgspec import Struct
+
+from signoff.config import checks
+from signoff.config.checks import Check
+from signoff.model import SessionKind
+from signoff.settings import YEAR_S, AgentSettings, ApprovalSettings, GrantSettings, PrincipalSettings
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+"""Names that the operator gives: profiles, agents, principals."""
+
+_APPROVALS = ApprovalSettings()
+_GRANTS = GrantSettings()
+_AGENT = AgentSettings()
+_CHOICES = checks.choices
+_UNATTENDED = checks.one_of("deny", "approve", "defer")
+_CHOICE_LIST = '["once", "session", "always", "deny"]'
+
+
+class Setting(Struct, frozen=True, kw_only=True):
+    """One setting. `name` is dotted; `<name>` in it stands for a name that the operator gives."""
+
+    name: str
+    doc: str
+    check: Check
+    shape: Literal["text", "number", "boolean", "list"] = "text"
+    default: Any = None
+    default_text: str = ""
+    """How the default is told where it is no plain value."""
+    unit: str = ""
+    secret: bool = False
+    """`<name>_env` and `<name>_file` work beside it, and its value is never shown."""
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The name in parts."""
+        return tuple(self.name.split("."))
+
+
+def _approval_seconds(name: str, least: float, doc: str) -> Setting:
+    return Setting(
+        name=f"approvals.{name}",
+        doc=doc,
+        check=checks.seconds(least, YEAR_S),
+        shape="number",
+        default=getattr(_APPROVALS, name),
+        unit="seconds",
+    )
+
+
+def _unattended(name: str, who: str) -> Setting:
+    return Setting(
+        name=f"approvals.{name}",
+        doc=f"What happens to an action that needs a person {who}, where nobody can be asked: `deny` blocks it, "
+        "`approve` lets it run, `defer` keeps it for a later yes (it needs an executor for such actions).",
+        check=_UNATTENDED,
+        default=getattr(_APPROVALS, name),
+    )
+
+
+def _grant(name: str, what: str) -> Setting:
+    return Setting(
+        name=f"grants.{name}",
+        doc=f"The answers that a card about {what} offers; a time box such as `30m` may stand among them.",
+        check=_CHOICES,
+        shape="list",
+        default=getattr(_GRANTS, name),
+    )
+
+
+GATEWAY: tuple[Setting, ...] = (
+    Setting(
+        name="gateway.host",
+        doc="The address the API listens on: a host name or IP address.",
+        check=checks.host,
+        default="127.0.0.1",
+    ),
+    Setting(
+        name="gateway.port",
+        doc="The API's TCP port; 0 picks a free one.",
+        check=checks.port,
+        shape="number",
+        default=8787,
+    ),
+    Setting(
+        name="gateway.hooks_host",
+        doc="The address the listener for the platforms' webhooks is bound to, apart from the API.",
+        check=checks.host,
+        default="127.0.0.1",
+    ),
+    Setting(
+        name="gateway.hooks_port",
+        doc="The webhook listener's TCP port; 0 picks a free one.",
+        check=checks.port,
+        shape="number",
+        default=8788,
+    ),
+    Setting(
+        name="gateway.hooks_url",
+        doc="The public address under which platforms reach the webhook listener; it is what is registered there.",
+        check=checks.web_address,
+        default_text="the webhook listener's own address",
+    ),
+    Setting(
+        name="gateway.store",
+        doc="Where everything is kept: `sqlite:///absolute/path.db` or `memory://` (nothing outlives the process). "
+        "It may carry a password, so it is treated as a secret.",
+        check=checks.text,
+        default_text="`signoff.db` in the state folder",
+        secret=True,
+    ),
+    Setting(
+        name="gateway.state_dir",
+        doc="The folder of the gateway's own files, made with mode 0700. A relative path starts at the file's folder.",
+        check=checks.text,
+        default_text="the user's state folder for `signoff`",
+    ),
+    Setting(
+        name="gateway.token_key_file",
+        doc="The file with the key that signs buttons, made with mode 0600; replicas share it.",
+        check=checks.text,
+        default_text="`token.key` in the state folder",
+    ),
+)
+
+PROFILE: tuple[Setting, ...] = (
+    Setting(
+        name="approvals.mode",
+        doc="`manual` asks a person; `off` approves everything that no deny rule or floor blocks.",
+        check=checks.one_of("manual", "off"),
+        default=_APPROVALS.mode,
+    ),
+    _approval_seconds("timeout_s", 1, "How long a person may take, where the agent does not say."),
+    _approval_seconds("max_timeout_s", 1, "The longest window that an agent may ask for; longer ones are cut to it."),
+    Setting(
+        name="approvals.allow_no_deadline",
+        doc="Whether an agent may ask without any deadline (`timeout_s: null`).",
+        check=checks.boolean,
+        shape="boolean",
+        default=_APPROVALS.allow_no_deadline,
+    ),
+    _approval_seconds("claim_within_s", 1, "How long an approval stays good until the action is started."),
+    _unattended("cron_mode", "in a cron session"),
+    _unattended("unattended_mode", "in a webhook or worker session, or an API session without a place to ask"),
+    _unattended("single_query_mode", "in a single-query session"),
+    Setting(
+        name="approvals.deny",
+        doc="Commands that are always blocked, as words in which `*` alone is special and spans words.",
+        check=checks.many(checks.pattern, '["git push --force *"]'),
+        shape="list",
+        default=_APPROVALS.deny,
+    ),
+    Setting(
+        name="approvals.also_to",
+        doc="Places that get every card of the profile too, each `platform:chat[/thread]`.",
+        check=checks.many(checks.destination, '["telegram:-1001234567"]'),
+        shape="list",
+        default=_APPROVALS.also_to,
+    ),
+    Setting(
+        name="approvals.fallback_destination",
+        doc="The place for a card whose session has none of its own, or whose own place is gone.",
+        check=checks.destination,
+        default_text="none",
+    ),
+    _grant("command", "a command"),
+    _grant("code", "a script"),
+    _grant("tool", "a tool call, a file or a rule"),
+    Setting(
+        name="agents.<name>.kinds",
+        doc="The kinds of sessions this agent may declare.",
+        check=checks.many(checks.one_of(*get_args(SessionKind)), '["api", "chat"]'),
+        shape="list",
+        default=_AGENT.kinds,
+    ),
+    Setting(
+        name="agents.<name>.destinations",
+        doc="Where this agent may ask: destinations, or a platform's name for all of its chats.",
+        check=checks.many(checks.place_or_platform, '["telegram"]'),
+        shape="list",
+        default_text="any place on the profile's platforms",
+    ),
+    Setting(
+        name="agents.<name>.acts_for",
+        doc="The principal on whose behalf this agent asks.",
+        check=checks.text,
+        default_text="nobody",
+    ),
+    Setting(
+        name="agents.<name>.isolation",
+        doc="The isolated environment that the operator vouches this agent runs in, in a word such as `container`. "
+        "Its actions run without being asked, except those that `approvals.deny` blocks.",
+        check=checks.text,
+        default_text="none",
+    ),
+    Setting(
+        name="principals.<name>.accounts",
+        doc="The chat accounts of one person, each `platform:user_id`.",
+        check=checks.many(checks.account, '["telegram:123456789"]'),
+        shape="list",
+        default=PrincipalSettings().accounts,
+    ),
+    Setting(
+        name="platforms.telegram.token",
+        doc="The bot token that @BotFather gave.",
+        check=checks.secret,
+        default_text="none; needed where the platform is named",
+        secret=True,
+    ),
+    Setting(
+        name="platforms.telegram.approvers",
+        doc="Who may decide on Telegram: user ids, `role:` and `group:` ids, or principals. "
+        "Empty: nobody decides there.",
+        check=checks.many(checks.identifier, '["123456789"]'),
+        shape="list",
+        default=(),
+    ),
+    Setting(
+        name="platforms.telegram.api_base_url",
+        doc="The Bot API's origin; `/bot<token>` is added.",
+        check=checks.origin,
+        default="https://api.telegram.org",
+    ),
+    Setting(
+        name="platforms.telegram.mode",
+        doc="How updates arrive: `polling` asks for them, `webhook` has them sent to the webhook listener.",
+        check=checks.one_of("polling", "webhook"),
+        default="polling",
+    ),
+)
+
+LATER: tuple[str, ...] = (
+    "approvals.smart",
+    "approvals.tool_gate",
+    "approvals.unknown_commands",
+    "approvals.staged_destination",
+    "platforms.discord",
+    "platforms.slack",
+)
+"""Settings that are planned and that this version does not have."""
+
+SECTIONS: dict[str, str] = {
+    "gateway": "[gateway]",
+    "approvals": "[approvals]",
+    "grants": "[grants]",
+    "agents": "[agents.NAME]",
+    "principals": "[principals.NAME]",
+    "platforms": "[platforms.telegram]",
+    "profiles": "[profiles.NAME.approvals]",
+}
+"""The top-level sections and how one begins."""
+
+
+class SettingRow(Struct, frozen=True, kw_only=True):
+    """A setting as the documentation lists it."""
+
+    name: str
+    env: str
+    default: str
+    unit: str
+    doc: str
+
+
+def settings_table() -> list[SettingRow]:
+    """Every setting with its environment variable, default, unit and meaning; secrets also as `_env` and `_file`."""
+    return [
+        SettingRow(
+            name=setting.name,
+            env="SIGNOFF_" + "__".join(part.upper() for part in setting.path),
+            default=setting.default_text or checks.shown(setting.default),
+            unit=setting.unit,
+            doc=setting.doc + (" Also as `_env` and `_file`." if setting.secret else ""),
+        )
+        for setting in (*GATEWAY, *PROFILE)
+    ]

@@ -1,0 +1,226 @@
+"""The public record of a request: what every door returns. Pure.
+
+The action's text is masked unless the reader is the agent that asked. Every field is always there; null says that it
+has no value yet.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from signoff.changes.deciding import offered
+from signoff.display import shown
+from signoff.endings import message, user_summary
+from signoff.model import (
+    Action,
+    Actor,
+    ApprovalRequest,
+    Command,
+    ExecutionState,
+    Outcome,
+    SessionKind,
+    Severity,
+    Vote,
+)
+
+_CACHED_CHARS = 4_000_000
+"""Masked actions are kept for the next reader up to this many characters together: masking 1 MiB takes 0.3 s."""
+
+
+class ExecutionView(Struct, frozen=True, kw_only=True):
+    """That an approved action was started, and how it ended."""
+
+    state: ExecutionState
+    cause: str | None
+    ended_by: Actor | None
+    claimed_at: datetime | None
+    ended_at: datetime | None
+    exit_code: int | None
+
+
+class Approval(Struct, frozen=True, kw_only=True):
+    """The `signoff.approval` record. Times are RFC 3339 in UTC."""
+
+    object: Literal["signoff.approval"] = "signoff.approval"
+    request_id: str
+    short_id: str
+    session_id: str
+    turn_id: str | None
+    tool_call_id: str | None
+    status: Literal["pending", "resolved"]
+    outcome: Outcome | None
+    choice: str | None
+    cause: str | None
+    decided_by: tuple[Actor, ...]
+    ended_by: Actor | None
+    reason: str | None
+    votes: tuple[Vote, ...]
+    threshold: int
+    rule_keys: tuple[str, ...]
+    description: str
+    why: tuple[str, ...]
+    severity: Severity
+    digest: str
+    leader_id: str | None
+    waiters: int
+    choices: tuple[str, ...]
+    label: str
+    breadth: str
+    grant_id: str | None
+    action: Action
+    agent: str | None
+    agent_reason: str | None
+    host: str | None
+    requested_by: str | None
+    claimed_for: str | None
+    kind: SessionKind
+    destinations: tuple[str, ...]
+    superseded_by: str | None
+    repeat_of: str | None
+    next_of: str | None
+    warnings: tuple[str, ...]
+    timeout_s: float | None
+    created_at: datetime
+    expires_at: datetime | None
+    decided_at: datetime | None
+    claim_by: datetime | None
+    execution: ExecutionView
+    delivered_to: tuple[str, ...]
+    delivery_error: str | None
+    message: str
+    user_summary: str
+
+
+def record_of(row: ApprovalRequest, now: datetime, *, exact: bool = False) -> dict[str, Any]:
+    """The record as plain JSON values. `exact` shows the action unmasked: only for the agent that asked."""
+    record: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(approval_of(row, now, exact=exact)))
+    return record
+
+
+def approval_of(row: ApprovalRequest, now: datetime, *, exact: bool = False) -> Approval:
+    """The record as a typed row, ready to be encoded. `exact` as for `record_of`."""
+    ran = row.execution
+    return Approval(
+        request_id=row.request_id,
+        short_id=row.short_id,
+        session_id=row.session_id,
+        turn_id=row.turn_id,
+        tool_call_id=row.tool_call_id,
+        status="pending" if row.outcome is None else "resolved",
+        outcome=row.outcome,
+        choice=row.choice,
+        cause=row.cause,
+        decided_by=row.decided_by,
+        ended_by=row.ended_by,
+        reason=row.reason,
+        votes=row.votes,
+        threshold=row.threshold,
+        rule_keys=row.rule_keys,
+        description=row.description,
+        why=row.why,
+        severity=row.severity,
+        digest=row.digest,
+        leader_id=row.leader_id,
+        waiters=row.waiters,
+        choices=offered(row),
+        label=row.label,
+        breadth=row.breadth,
+        grant_id=row.grant_id,
+        action=row.action if exact else _masked.of(row),
+        agent=row.agent,
+        agent_reason=_prose(row.agent_reason, exact),
+        host=_prose(row.host, exact),
+        requested_by=row.requested_by,
+        claimed_for=_prose(row.claimed_for, exact),
+        kind=row.kind,
+        destinations=tuple(map(str, row.destinations)),
+        superseded_by=row.superseded_by,
+        repeat_of=row.repeat_of,
+        next_of=row.next_of,
+        warnings=row.warnings,
+        timeout_s=row.timeout_s,
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        decided_at=row.decided_at,
+        claim_by=row.claim_by,
+        execution=ExecutionView(
+            state=ran.state,
+            cause=ran.cause,
+            ended_by=ran.ended_by,
+            claimed_at=ran.claimed_at,
+            ended_at=ran.ended_at,
+            exit_code=ran.exit_code,
+        ),
+        delivered_to=tuple(map(str, row.delivered_to)),
+        delivery_error=row.delivery_error,
+        message=message(row, now),
+        user_summary=user_summary(row, now),
+    )
+
+
+def masked_action(action: Action) -> Action:
+    """The action in its own shape with every text in it masked and made visible."""
+    raw: dict[str, Any] = msgspec.to_builtins(action)
+    command = isinstance(action, Command)
+    plain = {
+        name: value if name == "kind" else shown(value) if command and name == "command" else _masked_value(value, None)
+        for name, value in raw.items()
+    }
+    masked: Action = msgspec.convert(plain, Action)
+    return masked
+
+
+def _masked_value(value: Any, name: str | None) -> Any:
+    if isinstance(value, str):
+        return _masked_text(value, name)
+    if isinstance(value, dict):
+        return {shown(key, prose=True): _masked_value(item, key) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_masked_value(item, name) for item in value]
+    return value
+
+
+def _masked_text(value: str, name: str | None) -> str:
+    """A value masked as it is on a card, where its name stands before it and may give a secret away."""
+    if name is not None:
+        lead = f"{name}: "
+        line = shown(lead + value, prose=True)
+        if line.startswith(lead):
+            return line[len(lead) :]
+    return shown(value, prose=True)
+
+
+def _prose(text: str | None, exact: bool) -> str | None:
+    return text if text is None or exact else shown(text, prose=True)
+
+
+class _Masked:
+    """Masked actions by digest, which covers the whole action; the least lately read go first."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, tuple[int, Action]] = OrderedDict()
+        self._chars = 0
+
+    def of(self, row: ApprovalRequest) -> Action:
+        """The masked action of this row."""
+        found = self._kept.get(row.digest)
+        if found is not None:
+            self._kept.move_to_end(row.digest)
+            return found[1]
+        masked = masked_action(row.action)
+        size = len(msgspec.json.encode(masked))
+        if size <= _CACHED_CHARS // 4:
+            self._kept[row.digest] = (size, masked)
+            self._chars += size
+            while self._chars > _CACHED_CHARS:
+                _, (dropped, _action) = self._kept.popitem(last=False)
+                self._chars -= dropped
+        return masked
+
+
+_masked = _Masked()

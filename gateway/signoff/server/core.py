@@ -1,0 +1,72 @@
+"""What the HTTP door needs of the gateway behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Protocol
+
+from signoff.broker import Broker
+from signoff.keys import Keys
+from signoff.ports import ChatAdapter, Clock, Store
+from signoff.sessions import Sessions
+from signoff.settings import Profile
+from signoff.telemetry import Telemetry
+
+
+class Core(Protocol):
+    """The gateway, as the server sees it."""
+
+    @property
+    def broker(self) -> Broker:
+        """Ask, decide, wait, claim."""
+        ...
+
+    @property
+    def sessions(self) -> Sessions:
+        """Sessions, turns, notifiers."""
+        ...
+
+    @property
+    def keys(self) -> Keys:
+        """API keys."""
+        ...
+
+    @property
+    def store(self) -> Store:
+        """The rows, for lists and events."""
+        ...
+
+    @property
+    def clock(self) -> Clock:
+        """The time."""
+        ...
+
+    @property
+    def profiles(self) -> Mapping[str, Profile]:
+        """The tenants by name."""
+        ...
+
+    @property
+    def telemetry(self) -> Telemetry:
+        """The metrics."""
+        ...
+
+    @property
+    def adapters(self) -> Mapping[tuple[str, str], ChatAdapter]:
+        """The connected platforms by profile and platform."""
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """Whether the store serves and every platform had its first round."""
+        ...
+
+    @property
+    def started_at(self) -> datetime:
+        """When this gateway started, aware UTC."""
+        ...
+
+    async def health(self) -> dict[str, Any]:
+        """Facts per adapter and of the store, as JSON values. Never raises for a part that is down."""
+        ...

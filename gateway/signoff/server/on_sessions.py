@@ -1,0 +1,226 @@
+"""Routes of sessions, turns and answer clients."""
+
+from __future__ import annotations
+
+from signoff.changes.stopping import Stopped
+from signoff.errors import (
+    Conflict,
+    DestinationNotAllowed,
+    InvalidInput,
+    KindNotAllowed,
+    SessionNotFound,
+    TurnEnded,
+    TurnNotFound,
+)
+from signoff.model import AGENT_CAUSES, Cause, Destination
+from signoff.server.caller import Caller
+from signoff.server.routes import AGENT, DECIDE, READ, WORK, Call, Reply, Route, route
+from signoff.server.views import (
+    Deleted,
+    NotifierView,
+    SessionView,
+    StoppedView,
+    TurnView,
+    notifier_view,
+    session_view,
+    turn_view,
+)
+from signoff.server.wire import CauseQuery, NoBody, SessionBody, TurnBody
+from signoff.sessions import Declaration
+
+
+async def _declare(call: Call) -> Reply:
+    body: SessionBody = call.body
+    declaration = Declaration(
+        session_id=call.id,
+        kind=body.kind,
+        destination=_destination(body),
+        user_id=body.user_id,
+        parent=body.parent,
+    )
+    session = await call.core.sessions.declare(call.who.profile, declaration, call.who.agent)
+    return Reply(session_view(session))
+
+
+def _destination(body: SessionBody) -> Destination | None:
+    """The place that the body names, whole or not at all."""
+    if body.platform and body.chat_id:
+        return Destination(body.platform, body.chat_id, body.thread_id or None)
+    for name in ("platform", "chat_id", "thread_id"):
+        if getattr(body, name) is not None:
+            raise InvalidInput("A place is a platform and a chat_id, and perhaps a thread_id.", param=name)
+    return None
+
+
+async def _read(call: Call) -> Reply:
+    return Reply(session_view(await call.core.sessions.get(call.who.profile, call.id, call.who.agent)))
+
+
+async def _clear(call: Call) -> Reply:
+    who = call.who
+    stopped = await call.core.sessions.clear(who.profile, call.id, who.actor, close=True, agent=who.agent)
+    return Reply(_stopped(call.id, stopped))
+
+
+async def _stop(call: Call) -> Reply:
+    who = call.who
+    stopped = await call.core.sessions.stop(who.profile, call.id, who.actor, who.agent)
+    return Reply(_stopped(call.id, stopped))
+
+
+def _stopped(session_id: str, stopped: Stopped) -> StoppedView:
+    return StoppedView(
+        session_id=session_id,
+        sessions=stopped.sessions,
+        turns=stopped.turns,
+        cancelled=[row.request_id for row in stopped.cancelled],
+        voided=[row.request_id for row in stopped.voided],
+        running=[row.request_id for row in stopped.running],
+        grants=stopped.grants,
+    )
+
+
+async def _open_turn(call: Call) -> Reply:
+    body: TurnBody = call.body
+    who = call.who
+    turn = await call.core.sessions.open_turn(who.profile, call.id, body.turn_id, body.lease_s, who.agent)
+    return Reply(turn_view(turn), 201)
+
+
+async def _heartbeat(call: Call) -> Reply:
+    return Reply(turn_view(await call.core.sessions.heartbeat(call.who.profile, call.id, call.who.agent)))
+
+
+async def _end_turn(call: Call) -> Reply:
+    query: CauseQuery = call.query
+    who = call.who
+    cause = sendable(who, query.cause)
+    return Reply(turn_view(await call.core.sessions.end_turn(who.profile, call.id, cause, who.actor, who.agent)))
+
+
+def sendable(who: Caller, cause: Cause) -> Cause:
+    """The cause, if this caller may send it: an agent tells only what it did itself. Raises `InvalidInput`."""
+    if who.scope == "agent" and cause not in AGENT_CAUSES:
+        allowed = ", ".join(sorted(AGENT_CAUSES))
+        raise InvalidInput(f"An agent may not send the cause {cause}. It may send {allowed}.", param="cause")
+    return cause
+
+
+async def _attach(call: Call) -> Reply:
+    session_id, name = call.params
+    notifier = await call.core.sessions.attach(call.who.profile, session_id, name, call.who.principal)
+    return Reply(notifier_view(notifier))
+
+
+async def _detach(call: Call) -> Reply:
+    session_id, name = call.params
+    await call.core.sessions.detach(call.who.profile, session_id, name)
+    return Reply(Deleted(id=name))
+
+
+_SESSION = "/v1/sessions/{session_id}"
+_ONE_TURN = "/v1/turns/{turn_id}"
+
+ROUTES: tuple[Route, ...] = (
+    route(
+        name="declare_session",
+        method="PUT",
+        path=_SESSION,
+        handler=_declare,
+        scopes=AGENT,
+        body=SessionBody,
+        body_needed=False,
+        answer=SessionView,
+        errors=(InvalidInput, KindNotAllowed, DestinationNotAllowed, SessionNotFound),
+        text="Make or change a session. An agent names only what its registration allows.",
+    ),
+    route(
+        name="session",
+        method="GET",
+        path=_SESSION,
+        handler=_read,
+        scopes=READ,
+        answer=SessionView,
+        errors=(SessionNotFound,),
+        text="Read an open session.",
+    ),
+    route(
+        name="clear_session",
+        method="DELETE",
+        path=_SESSION,
+        handler=_clear,
+        scopes=AGENT,
+        answer=StoppedView,
+        errors=(SessionNotFound,),
+        text="End a session: its turns, questions, unstarted approvals, children and grants go with it.",
+    ),
+    route(
+        name="stop_session",
+        method="POST",
+        path=f"{_SESSION}/stop",
+        handler=_stop,
+        scopes=WORK,
+        body=NoBody,
+        body_needed=False,
+        answer=StoppedView,
+        errors=(SessionNotFound,),
+        text="Stop a session: its turns, questions, unstarted approvals and children end; its grants stay.",
+    ),
+    route(
+        name="attach_notifier",
+        method="PUT",
+        path=f"{_SESSION}/notifiers/{{name}}",
+        handler=_attach,
+        scopes=DECIDE,
+        body=NoBody,
+        body_needed=False,
+        answer=NotifierView,
+        errors=(InvalidInput, SessionNotFound),
+        text="An answer client can put this session's requests before a person from now on, until it is deleted.",
+    ),
+    route(
+        name="detach_notifier",
+        method="DELETE",
+        path=f"{_SESSION}/notifiers/{{name}}",
+        handler=_detach,
+        scopes=DECIDE,
+        answer=Deleted,
+        text="The answer client is gone; what only it could show is withdrawn. Again, nothing changes.",
+    ),
+    route(
+        name="open_turn",
+        method="POST",
+        path=f"{_SESSION}/turns",
+        handler=_open_turn,
+        scopes=AGENT,
+        body=TurnBody,
+        body_needed=False,
+        answer=TurnView,
+        statuses=(201,),
+        errors=(InvalidInput, SessionNotFound, Conflict, TurnEnded),
+        text="Open a turn. It lives while its lease is renewed by heartbeats, waits or a stream of its session.",
+    ),
+    route(
+        name="turn_heartbeat",
+        method="POST",
+        path=f"{_ONE_TURN}/heartbeat",
+        handler=_heartbeat,
+        scopes=AGENT,
+        body=NoBody,
+        body_needed=False,
+        answer=TurnView,
+        errors=(TurnNotFound, TurnEnded),
+        text="Renew a turn's lease.",
+    ),
+    route(
+        name="end_turn",
+        method="DELETE",
+        path=_ONE_TURN,
+        handler=_end_turn,
+        scopes=AGENT,
+        query=CauseQuery,
+        answer=TurnView,
+        errors=(InvalidInput, TurnNotFound),
+        text="End a turn and withdraw what it still asks. Again, nothing changes.",
+    ),
+)

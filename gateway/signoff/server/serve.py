@@ -1,0 +1,100 @@
+"""Opening the door: the API on a port, the same on the local socket, and the hooks listener."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+from aiohttp import web
+from msgspec import Struct
+
+from signoff.errors import ConfigError
+from signoff.server import events
+from signoff.server.app import Api, ApiServer
+from signoff.server.core import Core
+from signoff.server.hall import Hall
+from signoff.server.hooks import Hooks
+from signoff.server.limits import Hosts
+from signoff.server.local import local_socket
+from signoff.server.routes import Door
+from signoff.server.table import ROUTES
+
+SHUTDOWN_S = 2.0
+"""What is still being answered at the end may take this long; waits and streams end at once."""
+_LINGER_S = 1.0
+"""After a refusal the rest of a body is read for so long, so that the client reads the answer."""
+_BACKLOG = 1024
+
+
+class Bound(Struct, frozen=True, kw_only=True):
+    """Where the door is open."""
+
+    api: str
+    """Such as `http://127.0.0.1:8787`."""
+    hooks: str | None = None
+    socket: Path | None = None
+
+
+@asynccontextmanager
+async def serve(
+    core: Core,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    hooks: tuple[str, int] | None = None,
+    state_dir: Path | None = None,
+    host_names: Iterable[str] = (),
+    keepalive_s: float = events.KEEPALIVE_S,
+    write_within_s: float = events.WRITE_WITHIN_S,
+) -> AsyncIterator[Bound]:
+    """Listen until the block is left; then waits and streams end at once.
+
+    Port 0 picks a free one. `hooks` is the hooks listener's host and port; `state_dir` holds the local socket;
+    `host_names` are further names under which clients may call, such as a proxy's. Raises `ConfigError` when an
+    address or the state folder is taken.
+    """
+    hall = Hall()
+    streams = events.Streams(core, keepalive_s=keepalive_s, write_within_s=write_within_s)
+    door = Door(core=core, hall=hall, streams=streams, routes=ROUTES, version=version("signoff"))
+    api = Api(door, Hosts(frozenset((host, *host_names))))
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(hall.drained)
+        runner = await _runner(stack, api.handle)
+        bound = Bound(api=await _listen(runner, host, port, "gateway.port"))
+        if hooks is not None:
+            apart = await _runner(stack, Hooks(core, hall).handle)
+            bound = _with(bound, hooks=await _listen(apart, *hooks, "gateway.hooks_port"))
+        if state_dir is not None:
+            sock = stack.enter_context(local_socket(state_dir))
+            local = await _runner(stack, api.handle)
+            await web.SockSite(local, sock).start()
+            bound = _with(bound, socket=Path(sock.getsockname()))
+        # Runs first at the end: a wait that still stood would hold up the listeners' own ending.
+        stack.callback(streams.close)
+        stack.callback(hall.close)
+        yield bound
+
+
+def _with(bound: Bound, *, hooks: str | None = None, socket: Path | None = None) -> Bound:
+    return Bound(api=bound.api, hooks=hooks or bound.hooks, socket=socket or bound.socket)
+
+
+async def _runner(stack: AsyncExitStack, handler: object) -> web.ServerRunner:
+    server = ApiServer(handler, access_log=None, lingering_time=_LINGER_S)
+    runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_S)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    return runner
+
+
+async def _listen(runner: web.ServerRunner, host: str, port: int, setting: str) -> str:
+    site = web.TCPSite(runner, host, port, backlog=_BACKLOG)
+    try:
+        await site.start()
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"{host}:{port} cannot be listened on: {error}. Set {setting}.") from None
+    address = runner.addresses[0]
+    name = f"[{address[0]}]" if ":" in address[0] else address[0]
+    return f"http://{name}:{address[1]}"

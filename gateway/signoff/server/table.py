@@ -1,0 +1,14 @@
+"""All routes there are. The router, the OpenAPI document and the capabilities are made of this."""
+
+from __future__ import annotations
+
+from signoff.server import events, on_about, on_admin, on_approvals, on_sessions
+from signoff.server.routes import Route
+
+ROUTES: tuple[Route, ...] = (
+    *on_about.ROUTES,
+    *on_sessions.ROUTES,
+    *on_approvals.ROUTES,
+    *on_admin.ROUTES,
+    *events.ROUTES,
+)

@@ -1,0 +1,141 @@
+"""What clients send: queries and bodies, each a Struct. They decode requests and are the source of `/openapi.json`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from signoff.model import Action, Cause, Operand, Scope, SessionKind
+
+MAX_WAIT_S = 60.0
+"""The longest long poll; proxies commonly cut at 60 s."""
+MAX_PAGE = 200
+Wait = Annotated[float, Meta(ge=0, le=MAX_WAIT_S, description="Seconds to wait for the end, 0 to 60.")]
+
+
+class _In(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a client sends; a field that is not known is refused, since it would be silently without effect."""
+
+
+# --- queries -------------------------------------------------------------------------------------
+
+
+class NoQuery(_In, frozen=True, kw_only=True):
+    """No query parameters."""
+
+
+class WaitQuery(_In, frozen=True, kw_only=True):
+    """How long to wait."""
+
+    wait: Wait = 0.0
+
+
+class ListQuery(_In, frozen=True, kw_only=True):
+    """Which requests, and where to go on."""
+
+    status: Literal["pending", "resolved", "all"] = "all"
+    session_id: str | None = None
+    limit: Annotated[int, Meta(ge=1, le=MAX_PAGE)] = 50
+    after: Annotated[str | None, Meta(description="The `next` of the page before.")] = None
+
+
+class PageQuery(_In, frozen=True, kw_only=True):
+    """How many."""
+
+    limit: Annotated[int, Meta(ge=1, le=500)] = 500
+
+
+class CauseQuery(_In, frozen=True, kw_only=True):
+    """Why the turn ends."""
+
+    cause: Cause = "turn_ended"
+
+
+class EventsQuery(_In, frozen=True, kw_only=True):
+    """From where, of which session, and as what."""
+
+    after: Annotated[int, Meta(ge=0, description="Send events with a higher `seq`; unset: begin now.")] | None = None
+    session_id: str | None = None
+    role: Annotated[
+        Literal["answer"] | None,
+        Meta(description="`answer`: this stream can put the session's requests before a person while it is open."),
+    ] = None
+
+
+# --- bodies --------------------------------------------------------------------------------------
+
+
+class SessionBody(_In, frozen=True, kw_only=True):
+    """What an agent says of its session."""
+
+    kind: SessionKind = "api"
+    platform: str | None = None
+    chat_id: str | None = None
+    thread_id: str | None = None
+    user_id: str | None = None
+    parent: str | None = None
+
+
+class TurnBody(_In, frozen=True, kw_only=True):
+    """A turn to open."""
+
+    turn_id: str | None = None
+    lease_s: Annotated[float, Meta(description="Seconds without a sign of life until the turn lapses, 2 to 3600.")] = (
+        60.0
+    )
+
+
+class AskBody(_In, frozen=True, kw_only=True):
+    """A question. `timeout_s` unset: the profile's window; null: no deadline, where that is allowed."""
+
+    action: Action
+    session_id: str
+    request_id: str | None = None
+    turn_id: str | None = None
+    tool_call_id: str | None = None
+    host: str | None = None
+    reason: Annotated[str | None, Meta(description="The agent's own words, shown as such.")] = None
+    choices: Annotated[tuple[str, ...] | None, Meta(description="Narrows what is offered.")] = None
+    timeout_s: float | UnsetType | None = UNSET
+    claimed_for: Annotated[str | None, Meta(description="For whom the agent says it asks; shown as a claim.")] = None
+
+
+class DecisionBody(_In, frozen=True, kw_only=True):
+    """An answer. `choice`: once, once_all, session, always, deny, or a time box such as 30m."""
+
+    choice: str
+    reason: Annotated[str | None, Meta(description="Kept up to 280 characters.")] = None
+
+
+class CancelBody(_In, frozen=True, kw_only=True):
+    """Why the question is taken back."""
+
+    cause: Cause = "withdrawn"
+
+
+class ClaimBody(_In, frozen=True, kw_only=True):
+    """The start of an approved action. `claim_id` is the caller's own; the same again gets the same answer."""
+
+    digest: str
+    claim_id: str
+    operands: tuple[Operand, ...] | None = None
+
+
+class ResultBody(_In, frozen=True, kw_only=True):
+    """How the action went."""
+
+    status: Literal["succeeded", "failed", "not_run"]
+    exit_code: Annotated[int, Meta(ge=-(2**31), le=2**32 - 1)] | None = None
+
+
+class KeyBody(_In, frozen=True, kw_only=True):
+    """A key to make."""
+
+    scope: Scope
+    agent: str | None = None
+    principal: str | None = None
+
+
+class NoBody(_In, frozen=True, kw_only=True):
+    """An empty object, or no body."""

@@ -1,0 +1,604 @@
+"""From the outbox to the chat when the chat refuses, stalls, forgets and limits; and that every copy ends true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+from signoff import dispatcher as dispatching
+from signoff.changes import sending
+from signoff.errors import AdapterUnavailable, ChatMoved, MessageGone, RateLimited, SendAmbiguous, SendRefused
+from signoff.model import ApprovalRequest, Destination, replace
+from signoff.ports import AdapterInfo
+from signoff.settings import ApprovalSettings, Profile
+from tests.unit.core.harness import GROUP, OTHER_PLACE, PLACE, World, choices_of, tokens_of
+
+LONG = "rm -rf " + " ".join(f"folder-{i}" for i in range(1000))
+REFUSED = SendRefused("bot was removed")
+DOWN = AdapterUnavailable("connection refused")
+
+
+async def outcome(world: World, row: ApprovalRequest) -> str | None:
+    return (await world.row(row)).outcome
+
+
+def seconds(row: ApprovalRequest, at: datetime | None) -> float:
+    """When it was, counted from the asking."""
+    assert at is not None
+    return (at - row.created_at).total_seconds()
+
+
+# --- refused and unreachable ----------------------------------------------------------------------------
+
+
+async def test_refused_is_notify_failed_at_once(world: World) -> None:
+    world.chat.fail(REFUSED)
+    row = await world.ask()
+    assert (row.outcome, row.delivery_error, row.decided_by) == ("notify_failed", "bot was removed", ())
+    assert row.decided_at == row.created_at
+    assert (await world.message(row)).startswith("BLOCKED: notify_failed. The question could not be delivered")
+    await world.advance(600)
+    assert world.chat.calls == [("post", PLACE)]
+
+
+async def test_one_place_that_takes_it_is_enough(make_world: Callable[..., World]) -> None:
+    world = make_world(profile=_also())
+    await world.session()
+    world.chat.fail(REFUSED)
+    row = await world.ask()
+    assert row.outcome is None
+    assert len(row.delivered_to) == 2
+    await world.tap(row, "once")
+    assert await outcome(world, row) == "approved"
+
+
+async def test_unreachable_is_tried_again_and_given_up_15_s_after_the_first_attempt(world: World) -> None:
+    world.chat.fail(DOWN, times=100)
+    row = await world.submit()
+    await world.clock.advance(5)
+    await world.advance(14.9)
+    assert await outcome(world, row) is None
+    await world.advance(0.1)
+    after = await world.row(row)
+    assert after.outcome == "notify_failed"
+    assert seconds(row, after.decided_at) == 20, "15 s after the first attempt"
+    assert after.delivery_error == "connection refused"
+    tried = len(world.chat.calls)
+    assert tried >= 4
+    await world.advance(600)
+    assert len(world.chat.calls) == tried, "an ended question is not sent"
+
+
+async def test_reachable_again_in_time(world: World) -> None:
+    world.chat.fail(DOWN, times=3)
+    row = await world.ask()
+    await world.advance(10)
+    assert (await world.row(row)).delivered_to == (PLACE,)
+    await world.advance(20)
+    assert await outcome(world, row) is None
+
+
+async def test_an_attempt_under_way_at_15_s_is_waited_for_and_then_no_other(world: World) -> None:
+    world.chat.fail(DOWN, times=4)
+    row = await world.ask()
+    await world.advance(14)
+    world.chat.fail(DOWN, times=100)
+    world.chat.stall()
+    await world.clock.advance(1)
+    await world.dispatcher.start_due()
+    await world.sweeper.sweep()
+    assert await outcome(world, row) is None
+    world.chat.go_on()
+    await world.flush()
+    assert await outcome(world, row) == "notify_failed"
+
+
+async def test_the_attached_client_can_still_answer(world: World) -> None:
+    await world.sessions.attach("default", "s", "app", "ann")
+    world.chat.fail(DOWN, times=100)
+    row = await world.ask()
+    await world.advance(20)
+    assert await outcome(world, row) is None
+    await world.sessions.detach("default", "s", "app")
+    await world.advance(60)
+    assert await outcome(world, row) == "notify_failed"
+
+
+async def test_the_fallback_takes_a_card_whose_own_place_is_gone(make_world: Callable[..., World]) -> None:
+    world = make_world(fallbacks={"default": OTHER_PLACE})
+    await world.session()
+    world.chat.fail(REFUSED)
+    row = await world.ask()
+    assert row.outcome is None
+    assert row.delivered_to == (OTHER_PLACE,)
+    assert row.destinations == (PLACE, OTHER_PLACE)
+    await world.tap(row, "deny")
+    assert await outcome(world, row) == "denied"
+
+
+async def test_a_fallback_that_refuses_too_is_the_end(make_world: Callable[..., World]) -> None:
+    world = make_world(fallbacks={"default": OTHER_PLACE})
+    await world.session()
+    world.chat.fail(REFUSED, times=2)
+    row = await world.ask()
+    assert row.outcome == "notify_failed"
+    assert len(world.chat.calls) == 2
+
+
+async def test_a_session_without_a_place_asks_at_the_fallback(make_world: Callable[..., World]) -> None:
+    world = make_world(
+        profile=Profile(approvers={"fake": ("1",)}, approvals=ApprovalSettings(fallback_destination=OTHER_PLACE))
+    )
+    await world.session(destination=None, kind="api")
+    row = await world.ask()
+    assert row.delivered_to == (OTHER_PLACE,)
+
+
+def _also() -> Profile:
+    return Profile(approvers={"fake": ("1", "2")}, approvals=ApprovalSettings(also_to=(OTHER_PLACE, GROUP, PLACE)))
+
+
+async def test_every_copy_is_closed(make_world: Callable[..., World]) -> None:
+    world = make_world(profile=_also())
+    await world.session()
+    row = await world.ask()
+    assert row.destinations == (PLACE, OTHER_PLACE, GROUP), "each place once"
+    assert set(row.delivered_to) == set(row.destinations)
+    cards = await world.cards(row)
+    assert len(cards) == 3
+    tapped, _ = await world.button(row, "deny")
+    await world.tap(row, "deny")
+    await world.flush()
+    for card in await world.cards(row):
+        assert not tokens_of(card)
+        assert "Denied by “Ann” [fake 1]" in card.text
+    here = [card for card in await world.cards(row) if "on Fake" not in card.text]
+    assert [card.message_id for card in here] == [tapped.message_id], "only the others say where"
+    told = await world.press(cards[0].card.rows[0][0].token, cards[0], "2")
+    assert told.text == "Already denied by “Ann” [fake 1] at 09:00 UTC. Your tap changed nothing."
+    assert {copy.state for copy in await world.copies(row)} == {"final"}
+
+
+# --- doubtful -------------------------------------------------------------------------------------------
+
+
+async def test_a_lost_answer_counts_as_sent_and_is_posted_once_more(world: World) -> None:
+    world.chat.lose_answer()
+    row = await world.ask(timeout_s=300)
+    assert (row.outcome, row.delivered_to) == (None, (PLACE,))
+    assert seconds(row, row.expires_at) == 300
+    orphan = world.chat.messages[0]
+    await world.advance(9.9)
+    assert len(world.chat.messages) == 1
+    await world.advance(0.1)
+    again = world.chat.messages[1]
+    assert "Sent again; the first copy may have been lost." in again.text
+    await world.advance(60)
+    assert len(world.chat.messages) == 2, "once"
+    # The first tap on the orphan teaches its id and counts like any other; both are closed.
+    told = await world.press(orphan.card.rows[0][0].token, orphan)
+    assert told.text == "Approved once. The agent is told."
+    await world.flush()
+    assert [message.card.rows for message in world.chat.messages] == [(), ()]
+    assert all("Approved once by" in message.text for message in world.chat.messages)
+
+
+async def test_the_second_copy_decides_as_well(world: World) -> None:
+    world.chat.lose_answer()
+    row = await world.ask()
+    await world.advance(10)
+    orphan, again = world.chat.messages
+    await world.press(again.card.rows[0][1].token, again)
+    assert await outcome(world, row) == "denied"
+    await world.flush()
+    assert tokens_of(world.chat.messages[0]), "nobody knows its id"
+    told = await world.press(orphan.card.rows[0][0].token, orphan, "2")
+    assert told.text.startswith("Already denied by")
+    await world.flush()
+    assert not tokens_of(world.chat.messages[0]), "the tap told us where it stands"
+
+
+async def test_a_tap_that_decides_nothing_corrects_the_orphan_too(world: World) -> None:
+    world.chat.lose_answer()
+    row = await world.ask()
+    await world.submit()
+    await world.flush()
+    orphan = world.chat.messages[0]
+    assert "identical" not in orphan.text
+    await world.press(dict(zip(choices_of(orphan), tokens_of(orphan), strict=True))["more"], orphan)
+    await world.flush()
+    assert "2 identical requests wait." in (await world.card(row)).text
+    assert (await world.copy(row)).state == "sent"
+
+
+async def test_a_tapped_orphan_is_not_posted_again(world: World) -> None:
+    world.chat.lose_answer()
+    row = await world.ask()
+    orphan = world.chat.messages[0]
+    await world.press(dict(zip(choices_of(orphan), tokens_of(orphan), strict=True))["more"], orphan)
+    await world.advance(60)
+    assert [m.message_id for m in await world.cards(row)] == [orphan.message_id]
+
+
+async def test_a_doubtful_send_of_an_ended_question_is_never_sent_again(world: World) -> None:
+    world.chat.lose_answer()
+    row = await world.ask()
+    await world.cancel(row)
+    await world.advance(600)
+    assert len(world.chat.messages) == 1
+
+
+async def test_a_platform_with_idempotency_gets_no_second_copy(make_world: Callable[..., World]) -> None:
+    info = AdapterInfo(platform="fake", title="Fake", per_second=1e6, per_chat_s=0, resend_ambiguous=False)
+    world = make_world(info=info)
+    await world.session()
+    world.chat.lose_answer()
+    await world.ask()
+    await world.advance(100)
+    assert len(world.chat.messages) == 1
+
+
+async def test_a_platform_that_takes_it_and_never_answers(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dispatching, "SEND_TIMEOUT_S", 0.01)
+    world.chat.stall()
+    row = await world.ask()
+    assert (await world.copy(row)).state == "ambiguous"
+    assert row.outcome is None
+    assert world.sent["post", "timeout"] == 1
+
+
+async def test_a_crash_while_sending_leaves_a_doubtful_copy(make_world: Callable[..., World]) -> None:
+    world = make_world()
+    await world.session()
+    row = await world.submit()
+    world.chat.stall()
+    await world.dispatcher.start_due()
+    await world.aclose()
+    after = make_world()
+    await after.advance(19)
+    assert (await after.copy(row)).state == "sending"
+    await after.advance(1)
+    assert (await after.copy(row)).state == "ambiguous"
+    assert (await after.row(row)).delivered_to == (PLACE,)
+    await after.advance(10)
+    assert "Sent again" in after.chat.messages[0].text
+    await after.tap(row, "deny")
+    assert (await after.row(row)).outcome == "denied"
+
+
+async def test_a_tap_before_the_send_returns_is_honoured(world: World) -> None:
+    row = await world.submit()
+    world.chat.stall()
+    await world.dispatcher.start_due()
+    copy = await world.copy(row)
+    token = world.signer.token(copy.copy_id, 0, "once", "fake", PLACE.chat_id)
+    told = await world.chat.press(token, message_id="2", destination=PLACE)  # the press takes a number of its own
+    assert told.text == "Approved once. The agent is told."
+    world.chat.go_on()
+    await world.flush()
+    card = await world.card(row)
+    assert (card.message_id, card.card.rows) == ("2", ())
+    assert "Approved once by" in card.text
+
+
+async def test_an_end_while_the_send_is_under_way_is_shown_at_once(world: World) -> None:
+    row = await world.submit()
+    world.chat.stall()
+    await world.dispatcher.start_due()
+    await world.decide(row, "once")
+    await world.claim(row)
+    world.chat.go_on()
+    await world.flush()
+    card = await world.card(row)
+    assert not tokens_of(card), "no live button stays while it runs"
+    assert "Approved once by" in card.text
+    assert "Running" not in card.text
+
+
+async def test_an_ended_question_is_not_sent_at_all(world: World) -> None:
+    row = await world.submit()
+    await world.cancel(row)
+    await world.flush()
+    assert world.chat.calls == []
+    assert (await world.copy(row)).state == "final"
+
+
+# --- limits ---------------------------------------------------------------------------------------------
+
+
+async def test_a_limit_is_queued_and_not_failed_and_holds_up_no_other_chat(world: World) -> None:
+    await world.session("other", destination=OTHER_PLACE)
+    world.chat.fail(RateLimited(retry_after_s=40))
+    row = await world.ask()
+    assert (await world.copy(row)).state == "queued"
+    second = await world.ask("rm -rf 2")
+    elsewhere = await world.ask("rm -rf 3", "other")
+    assert elsewhere.delivered_to == (OTHER_PLACE,)
+    assert (await world.row(second)).delivered_to == ()
+    await world.advance(39)
+    assert (await outcome(world, row), await outcome(world, second)) == (None, None)
+    assert len(world.chat.messages) == 1
+    await world.advance(2)
+    assert (await world.row(row)).delivered_to == (await world.row(second)).delivered_to == (PLACE,)
+
+
+async def test_the_wait_for_a_limit_is_not_held_against_the_place(world: World) -> None:
+    world.chat.fail(DOWN)
+    world.chat.fail(RateLimited(retry_after_s=100))
+    row = await world.ask()
+    await world.advance(60)
+    world.chat.fail(DOWN)
+    await world.advance(50)
+    assert (await world.row(row)).delivered_to == (PLACE,)
+
+
+TIGHT = AdapterInfo(platform="fake", title="Fake", per_second=30, per_chat_s=1.0, group_per_minute=20)
+
+
+@pytest.mark.parametrize("place", [GROUP, PLACE])
+async def test_budgets_are_never_exceeded(make_world: Callable[..., World], place: Destination) -> None:
+    world = make_world(info=TIGHT)
+    await world.session(destination=place)
+    times: list[datetime] = []
+    post = world.chat.post
+
+    async def timed(*args: object, **facts: object) -> object:
+        times.append(world.clock.now())
+        return await post(*args, **facts)  # type: ignore[arg-type]  # passed on as it came
+
+    world.chat.post = timed  # type: ignore[method-assign,assignment]  # to note when
+    for number in range(100):
+        await world.submit(f"rm -rf {number}", timeout_s=3600)
+    await world.advance(700 if place == GROUP else 120)
+    assert len(times) == 100
+    for count, span in ((20, 60),) if place == GROUP else ((3, 3), (30, 1)):
+        for first, last in zip(times, times[count:], strict=False):
+            assert last - first >= timedelta(seconds=span)
+    gaps = [b - a for a, b in pairwise(times)]
+    assert max(gaps) < timedelta(seconds=61)
+
+
+async def test_an_answer_goes_before_a_hundred_cards(make_world: Callable[..., World]) -> None:
+    from signoff.cards import text_card
+
+    world = make_world(info=TIGHT)
+    await world.session(destination=GROUP)
+    for number in range(100):
+        await world.submit(f"rm -rf {number}")
+    await world.advance(20)
+    await world.dispatcher.say("default", GROUP, text_card(["Hello."]))
+    await world.advance(3)
+    assert "Hello." in [message.text for message in world.chat.messages]
+
+
+async def test_edits_merge(world: World) -> None:
+    row = await world.ask()
+    for _ in range(5):
+        await world.submit()
+    await world.decide(row, "deny")
+    await world.flush()
+    assert [call for call, _ in world.chat.calls] == ["post", "update"]
+    assert "for all 6" in (await world.card(row)).text
+
+
+async def test_two_edits_of_one_message_are_never_under_way_at_once(world: World) -> None:
+    """The platform may apply them in either order, and the older would stand for ever."""
+    row = await world.ask()
+    await world.submit()
+    world.chat.stall("update")
+    await world.dispatcher.start_due()
+    await world.decide(row, "deny")
+    await world.dispatcher.start_due()
+    assert [call for call, _ in world.chat.calls] == ["post", "update"]
+    world.chat.go_on("update")
+    await world.flush()
+    assert [call for call, _ in world.chat.calls] == ["post", "update", "update"]
+    assert "Denied by" in (await world.card(row)).text
+
+
+# --- edits that fail --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [DOWN, SendAmbiguous(), RateLimited(retry_after_s=3)])
+async def test_an_edit_that_failed_for_now_is_made_later(world: World, error: Exception) -> None:
+    row = await world.ask()
+    world.chat.fail(error, call="update")  # type: ignore[arg-type]  # all are of the adapter's family
+    await world.tap(row, "deny")
+    await world.advance(10)
+    card = await world.card(row)
+    assert "Denied by" in card.text
+    assert not tokens_of(card)
+
+
+async def test_a_refused_edit_of_a_pending_card_does_not_end_the_question(world: World) -> None:
+    row = await world.ask()
+    world.chat.fail(SendRefused("cannot edit"), call="update")
+    await world.submit()
+    await world.flush()
+    assert await outcome(world, row) is None
+    await world.tap(row, "deny")
+    await world.flush()
+    assert "for all 2" in (await world.card(row)).text
+
+
+async def test_a_deleted_card_is_posted_anew_while_it_waits(world: World) -> None:
+    row = await world.ask()
+    world.chat.remove((await world.card(row)).message_id)
+    await world.submit()
+    await world.flush()
+    assert await outcome(world, row) is None
+    assert "2 identical requests wait." in (await world.card(row)).text
+    assert (await world.tap(row, "once_all")).text.startswith("Approved once for all 2.")
+
+
+async def test_a_deleted_card_in_a_chat_that_is_gone(world: World) -> None:
+    row = await world.ask()
+    world.chat.remove((await world.card(row)).message_id)
+    world.chat.fail(REFUSED)
+    follower = await world.submit()
+    await world.flush()
+    assert (await outcome(world, row), await outcome(world, follower)) == ("notify_failed", "notify_failed")
+
+
+async def test_a_deleted_final_card_stays_deleted(world: World) -> None:
+    row = await world.ask()
+    world.chat.remove((await world.card(row)).message_id)
+    await world.decide(row, "deny")
+    await world.advance(60)
+    assert world.chat.shown() == []
+    assert (await world.copy(row)).state == "failed"
+
+
+@pytest.mark.parametrize("how", ["send", "told"])
+async def test_a_chat_that_moved(world: World, how: str) -> None:
+    open_row = await world.ask("rm -rf open")
+    old = await world.card(open_row)
+    new = Destination("fake", "-100100")
+    if how == "send":
+        world.chat.fail(ChatMoved(new_chat_id="-100100"))
+        second = await world.ask("rm -rf second")
+        assert (await world.row(second)).delivered_to == (new,)
+    else:
+        await world.store.transact(
+            lambda tx: sending.move_chat(tx, "default", "fake", PLACE.chat_id, new.chat_id)
+        )
+        await world.flush()
+    card = (await world.cards(open_row))[-1]
+    assert card.destination == new
+    assert len([m for m in world.chat.messages if open_row.short_id in m.text]) == 2, "posted anew, once"
+    told = await world.press(tokens_of(old)[0], card)
+    assert told.text == "This button is not known here. Nothing was decided."
+    await world.tap(open_row, "once")
+    assert await outcome(world, open_row) == "approved"
+
+
+# --- a long action ----------------------------------------------------------------------------------------
+
+
+async def test_a_clipped_action_brings_its_file(world: World) -> None:
+    row = await world.ask(LONG)
+    card = await world.card(row)
+    assert card.card.attachment is not None
+    assert card.card.attachment.content.decode() == LONG
+    assert "characters hidden here; whole text in" in card.text
+    assert "once" in choices_of(card)
+
+
+async def test_without_the_file_it_can_only_be_denied(world: World) -> None:
+    world.chat.fail(SendRefused("no files here"))
+    row = await world.ask(LONG)
+    card = await world.card(row)
+    assert choices_of(card) == ["deny", "because"]
+    assert "The whole text could not be attached, so it cannot be approved here." in card.text
+    copy = await world.copy(row)
+    token = world.signer.token(copy.copy_id, 0, "once", "fake", PLACE.chat_id)
+    told = await world.press(token, card)
+    assert told.text == "This button is not known here. Nothing was decided."
+    assert await outcome(world, row) is None
+    await world.submit(LONG)
+    await world.flush()
+    assert choices_of(await world.card(row)) == ["deny", "because"], "an edit brings no way to approve"
+    await world.tap(row, "deny")
+    assert await outcome(world, row) == "denied"
+
+
+async def test_a_doubtful_card_without_the_file_gets_no_way_to_approve_later(world: World) -> None:
+    world.chat.fail(SendRefused("no files here"))
+    world.chat.lose_answer()
+    row = await world.ask(LONG)
+    (orphan,) = world.chat.messages
+    await world.press(tokens_of(orphan)[1], orphan)
+    await world.submit(LONG)
+    await world.flush()
+    (card,) = [m for m in world.chat.shown() if m.message_id == orphan.message_id]
+    assert choices_of(card) == ["deny", "because"]
+    assert row.outcome is None
+
+
+# --- what the clock shows -----------------------------------------------------------------------------------
+
+
+async def test_undo_appears_after_2_s_and_goes_with_the_claim(world: World) -> None:
+    row = await world.ask()
+    await world.tap(row, "once")
+    await world.advance(1.9)
+    assert choices_of(await world.card(row)) == []
+    await world.advance(0.1)
+    assert choices_of(await world.card(row)) == ["undo"]
+    assert "Waiting for the agent to start it; lapses 09:05 UTC." in (await world.card(row)).text
+    await world.claim(row)
+    await world.flush()
+    assert choices_of(await world.card(row)) == []
+
+
+async def test_undo_appears_also_when_the_edit_before_it_was_slow(world: World) -> None:
+    row = await world.ask()
+    world.chat.stall("update")
+    await world.tap(row, "once")
+    await world.dispatcher.start_due()
+    await world.clock.advance(3)
+    world.chat.go_on("update")
+    await world.flush()
+    assert choices_of(await world.card(row)) == ["undo"]
+
+
+async def test_running_is_shown_after_5_s(world: World) -> None:
+    row = await world.ask()
+    await world.tap(row, "once")
+    await world.claim(row)
+    await world.flush()
+    assert "Approved once by" in (await world.card(row)).text
+    await world.advance(4.9)
+    assert "Running" not in (await world.card(row)).text
+    await world.advance(0.1)
+    assert "Running since 09:00 UTC on its host." in (await world.card(row)).text
+    assert len((await world.card(row)).cards) == 3
+    await world.broker.result("default", row.request_id, "succeeded", 0)
+    await world.flush()
+    assert "Succeeded: exit code 0 after 5 s." in (await world.card(row)).text
+    assert (await world.copy(row)).state == "final"
+
+
+async def test_a_short_run_is_never_shown_as_running(world: World) -> None:
+    row = await world.ask()
+    await world.tap(row, "once")
+    await world.flush()
+    await world.claim(row)
+    await world.advance(2)
+    await world.broker.result("default", row.request_id, "succeeded", 0)
+    await world.advance(60)
+    card = await world.card(row)
+    assert ["Running" in str(form) for form in card.cards] == [False, False, False], "asked, approved, succeeded"
+    assert "Succeeded" in card.text
+
+
+async def test_a_note_says_what_it_says(world: World) -> None:
+    from signoff.cards import text_card
+
+    await world.dispatcher.say("default", PLACE, text_card(["Two", "lines"]), reply_to="77")
+    await world.flush()
+    (message,) = world.chat.messages
+    assert (message.text, message.reply_to) == ("Two\nlines", "77")
+
+
+async def test_a_place_that_is_not_served_here(world: World) -> None:
+    row = await world.submit()
+    await world.put(replace(await world.copy(row), destination=Destination("gone", "1")))
+    await world.flush()
+    after = await world.row(row)
+    assert (after.outcome, after.delivery_error) == ("notify_failed", "gone is not served here")
+
+
+async def test_message_gone_while_deleting_a_panel_is_no_harm(world: World) -> None:
+    row = await world.ask()
+    await world.tap(row, "more")
+    await world.flush()
+    world.chat.fail(MessageGone(), call="delete")
+    await world.tap(row, "deny")
+    await world.flush()
+    assert await outcome(world, row) == "denied"

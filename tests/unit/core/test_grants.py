@@ -1,0 +1,174 @@
+"""What an answer wider than once leaves behind: how far it reaches, and how it ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from signoff.changes.grants import time_box
+from signoff.errors import ChoiceNotOffered, GrantNotFound, InvalidInput
+from signoff.model import Command, replace
+from tests.unit.core.harness import BEN, BY_ANN, World
+
+
+async def given(world: World, choice: str, action: str | Command = "rm -rf x", session_id: str = "s") -> str:
+    """Answer a question with this choice; the grant's id."""
+    row = await world.ask(action, session_id)
+    assert await world.decide(row, choice) == "won"
+    grant_id = (await world.row(row)).grant_id
+    assert grant_id is not None
+    return grant_id
+
+
+async def covered(world: World, action: str | Command = "rm -rf x", session_id: str = "s", **facts: object) -> bool:
+    """Whether it is approved without a person."""
+    row = await world.submit(action, session_id, **facts)
+    if row.outcome is None:
+        await world.cancel(row)
+        return False
+    assert (row.outcome, row.decided_by[0].type) == ("approved", "grant")
+    return True
+
+
+@pytest.mark.parametrize("choice", ["session", "always", "30m"])
+async def test_it_covers_exactly_what_was_shown(world: World, choice: str) -> None:
+    await given(world, choice, Command(command="rm -rf x", cwd="/a"))
+    assert await covered(world, Command(command="rm -rf x", cwd="/a"))
+    for other in (
+        Command(command="rm -rf x", cwd="/b"),
+        Command(command="rm -rf x"),
+        Command(command="rm -rf  x", cwd="/a"),
+        Command(command="rm -rf x; rm -rf y", cwd="/a"),
+        Command(command="rm -rf x", cwd="/a", env={"A": "1"}),
+        Command(command="rm -rf x", cwd="/a", shell="zsh"),
+    ):
+        assert not await covered(world, other)
+    assert not await covered(world, Command(command="rm -rf x", cwd="/a"), host="another")
+
+
+@pytest.mark.parametrize(("choice", "elsewhere"), [("session", False), ("30m", False), ("always", True)])
+async def test_it_covers_its_scope(world: World, choice: str, elsewhere: bool) -> None:
+    await world.session("s2")
+    await given(world, choice)
+    assert await covered(world)
+    assert await covered(world, session_id="s2") == elsewhere
+
+
+async def test_once_leaves_nothing(world: World) -> None:
+    row = await world.ask()
+    await world.decide(row, "once")
+    assert await world.broker.grants("default") == []
+    assert not await covered(world)
+
+
+async def test_a_covered_action_names_its_grant(world: World) -> None:
+    grant_id = await given(world, "session")
+    row = await world.submit("rm -rf x")
+    assert (row.decided_by[0].grant_id, row.grant_id, row.choice) == (grant_id, grant_id, "once")
+    assert await world.message(row) == "Approved by a standing grant. Run it now."
+    assert (await world.claim(row)).may_run
+    await world.flush()
+    assert not await world.copies(row)
+
+
+async def test_a_time_box_ends(world: World) -> None:
+    await given(world, "2h")
+    await world.clock.advance(7199)
+    assert await covered(world)
+    assert len(await world.broker.grants("default")) == 1
+    await world.clock.advance(1)
+    assert not await covered(world)
+    assert await world.broker.grants("default") == []
+
+
+@pytest.mark.parametrize(
+    ("word", "minutes"), [("1m", 1), ("30m", 30), ("24h", 1440), ("1440m", 1440), ("1h", 60), ("90m", 90)]
+)
+def test_time_boxes(word: str, minutes: int) -> None:
+    found = time_box(word)
+    assert found is not None
+    assert found.total_seconds() == minutes * 60
+
+
+@pytest.mark.parametrize("word", ["0m", "25h", "1441m", "30", "m", "30s", "-1m", "030m", "1.5h", "30m\n", "３０m", ""])
+async def test_no_time_boxes(world: World, word: str) -> None:
+    assert time_box(word) is None
+    row = await world.ask()
+    with pytest.raises(InvalidInput):
+        await world.decide(row, word)
+    assert (await world.row(row)).outcome is None
+
+
+async def test_critical_is_never_covered(world: World) -> None:
+    row = await world.critical("rm -rf x")
+    for choice in ("session", "always", "30m"):
+        with pytest.raises(ChoiceNotOffered):
+            await world.decide(row, choice)
+    await world.cancel(row)
+    await given(world, "always")
+    graver = await world.submit("rm -rf y")
+    await world.put(replace(graver, severity="critical"))
+    assert await covered(world)
+    assert (await world.row(graver)).outcome is None
+
+
+async def test_revoking_acts_at_once(world: World) -> None:
+    grant_id = await given(world, "always")
+    assert await covered(world)
+    revoked = await world.broker.revoke("default", grant_id.lower(), BY_ANN)
+    assert revoked.revoked_by == BY_ANN
+    assert not await covered(world)
+    with pytest.raises(GrantNotFound):
+        await world.broker.revoke("default", grant_id, BY_ANN)
+    assert [e.type for e in await world.events() if e.type.startswith("grant.")] == ["grant.created", "grant.revoked"]
+
+
+@pytest.mark.parametrize(("choice", "elsewhere"), [("session", None), ("30m", None), ("always", "approved")])
+async def test_a_new_grant_settles_what_waits_in_its_scope(world: World, choice: str, elsewhere: str | None) -> None:
+    """Same action, asked apart because the offered answers differ."""
+    await world.session("s2")
+    asked = await world.ask()
+    narrow = await world.ask(choices=("once", "session"))
+    follower = await world.submit(choices=("once", "session"))
+    critical = await world.submit(choices=("once",))
+    await world.put(replace(critical, severity="critical"))
+    unlike = await world.ask("rm -rf other")
+    apart = await world.ask(session_id="s2")
+    await world.decide(asked, choice)
+    outcomes = [(await world.row(row)).outcome for row in (narrow, follower, critical, unlike, apart)]
+    assert outcomes == ["approved", "approved", None, None, elsewhere]
+    settled = await world.row(narrow)
+    assert settled.decided_by[0].grant_id == settled.grant_id == (await world.row(asked)).grant_id
+    await world.flush()
+    assert "Approved by grant" in (await world.card(narrow)).text
+
+
+async def test_what_is_past_its_deadline_is_not_settled(world: World) -> None:
+    late = await world.ask(choices=("once",), timeout_s=10)
+    asked = await world.ask(timeout_s=100)
+    await world.clock.advance(10)
+    await world.decide(asked, "session")
+    assert (await world.row(late)).outcome == "timeout"
+
+
+async def test_undo_revokes_it(world: World) -> None:
+    row = await world.ask()
+    await world.decide(row, "session")
+    await world.broker.undo("default", row.request_id, BY_ANN)
+    assert await world.broker.grants("default") == []
+    assert not await covered(world)
+
+
+async def test_undoing_a_covered_run_keeps_the_grant(world: World) -> None:
+    await given(world, "session")
+    row = await world.submit()
+    row = await world.submit("rm -rf x")
+    await world.broker.undo("default", row.request_id, BY_ANN, any_person=True)
+    assert len(await world.broker.grants("default")) == 1
+
+
+async def test_a_grant_given_on_a_follower_settles_its_leader(world: World) -> None:
+    leader, follower = await world.submit(), await world.submit()
+    await world.flush()
+    assert await world.decide(follower, "session") == "won"
+    assert [(await world.row(row)).outcome for row in (leader, follower)] == ["approved", "approved"]
+    assert (await world.tap_text(leader, BEN)) if hasattr(world, "tap_text") else True

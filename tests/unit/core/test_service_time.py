@@ -1,0 +1,129 @@
+"""Deadlines run in the time in which a gateway is up: an outage is made up for, up to an hour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from signoff.model import Notifier, Turn
+from signoff.rows import session_key
+from tests.unit.core.harness import BY_ANN, World, tokens_of
+
+
+async def down(world: World, make: Callable[..., World], seconds: float, beat_age_s: float = 0) -> World:
+    """The gateway dies `beat_age_s` after its last heartbeat and is back after `seconds`."""
+    await world.sweeper.resume()
+    await world.clock.advance(beat_age_s)
+    await world.aclose()
+    await world.clock.advance(seconds)
+    after = make(chat=world.chat)
+    await after.sweeper.resume()
+    return after
+
+
+async def test_a_restart_moves_deadlines_on(world: World, make_world: Callable[..., World]) -> None:
+    row = await world.ask(timeout_s=300)
+    unsent = await world.submit("rm -rf unsent")
+    unclaimed = await world.ask("rm -rf y")
+    await world.decide(unclaimed, "once")
+    await world.turn("leased", lease_s=60)
+    await world.sessions.attach("default", "s", "app", "ann")
+    await world.sessions.dropped("default", "s", "app")
+    before = [await world.row(each) for each in (row, unsent, unclaimed)]
+    turn = await world.sessions.open_turn("default", "s", "leased")
+    after = await down(world, make_world, 600)
+    by = timedelta(seconds=600)
+    found = [await after.row(each) for each in (row, unsent, unclaimed)]
+    assert found[0].expires_at == _plus(before[0].expires_at, by)
+    assert found[1].window_by == _plus(before[1].window_by, by)
+    assert found[2].claim_by == _plus(before[2].claim_by, by)
+    assert (await after.sessions.open_turn("default", "s", "leased")).lease_until == turn.lease_until + by
+    (notifier,) = await after.store.find(Notifier, "session", session_key("default", "s"))
+    assert notifier.gone_at == row.created_at + timedelta(seconds=630)
+    await after.settle()
+    assert (await after.row(row)).outcome is None
+    assert (await after.claim(unclaimed)).may_run
+    shown = {span.at for block in (await after.card(row)).card.blocks for span in block.spans if span.at}
+    assert shown == {found[0].expires_at}, "the card shows the new deadline"
+
+
+def _plus(when: object, by: timedelta) -> object:
+    assert when is not None
+    return when + by  # type: ignore[operator]  # a time
+
+
+async def test_a_tap_made_meanwhile_counts(world: World, make_world: Callable[..., World]) -> None:
+    row = await world.ask(timeout_s=300)
+    message, token = await world.button(row, "once")
+    after = await down(world, make_world, 1800)
+    assert (await after.press(token, message)).text == "Approved once. The agent is told."
+
+
+async def test_the_last_seconds_before_a_crash_are_not_lost(world: World, make_world: Callable[..., World]) -> None:
+    """Where it died between two heartbeats nobody knows, so no window is cut by what it still lived."""
+    row = await world.ask(timeout_s=6)
+    message, token = await world.button(row, "once")
+    after = await down(world, make_world, 600, beat_age_s=4.9)
+    assert (await after.press(token, message)).text == "Approved once. The agent is told."
+
+
+async def test_an_hour_at_most(world: World, make_world: Callable[..., World]) -> None:
+    row = await world.ask(timeout_s=300)
+    other = await world.ask("rm -rf y", timeout_s=86400)
+    message, token = await world.button(row, "once")
+    after = await down(world, make_world, 7200)
+    assert (await after.press(token, message)).text.startswith("Timeout: ")
+    assert (await after.row(other)).expires_at == _plus(other.expires_at, timedelta(hours=1))
+
+
+async def test_another_gateway_that_is_up_keeps_the_time(world: World, make_world: Callable[..., World]) -> None:
+    row = await world.ask(timeout_s=300)
+    await world.sweeper.resume()
+    await world.clock.advance(4)
+    assert await make_world().sweeper.resume() == timedelta(0)
+    assert (await world.row(row)).expires_at == row.expires_at
+
+
+async def test_a_first_start_moves_nothing(make_world: Callable[..., World]) -> None:
+    assert await make_world().sweeper.resume() == timedelta(0)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_lapsed_lease_before_the_crash_is_still_found(
+    world: World, make_world: Callable[..., World], when: str
+) -> None:
+    await world.turn("leased", lease_s=10)
+    row = await world.ask(turn_id="leased")
+    after = await down(world, make_world, 600)
+    await after.advance(9 if when == "before" else 10)
+    assert (await after.row(row)).cause == (None if when == "before" else "requester_gone")
+    turn = await after.store.get(Turn, session_key("default", "leased"))
+    assert turn is not None
+    assert (turn.ended_at is None) == (when == "before")
+
+
+async def test_the_sweeper_runs_as_a_task(world: World) -> None:
+    """The loop itself: it beats, sleeps until the next deadline and is woken by an earlier one."""
+    import asyncio
+
+    task = asyncio.ensure_future(world.sweeper.run())
+    row = await world.ask(timeout_s=30)
+    await world.clock.advance(29)
+    await _true(lambda: world.broker.get("default", row.request_id), lambda r: r.outcome is None)
+    await world.clock.advance(2)
+    await _true(lambda: world.broker.get("default", row.request_id), lambda r: r.outcome == "timeout")
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await world.flush()
+    assert not tokens_of(await world.card(row))
+    assert await world.decide(row, "once", BY_ANN) == "lost"
+
+
+async def _true(read: Callable[[], object], holds: Callable[[object], bool]) -> None:
+    import asyncio
+
+    async with asyncio.timeout(5):
+        while not holds(await read()):  # type: ignore[misc]  # an awaitable
+            await asyncio.sleep(0)

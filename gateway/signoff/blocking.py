@@ -11,11 +11,9 @@ from msgspec import UNSET, UnsetType
 
 from signoff.changes.stopping import Stopped
 from signoff.door import LoopDoor
-from signoff.ids import new_id
 from signoff.model import (
     Action,
     Actor,
-    ApprovalRequest,
     Cause,
     Destination,
     Grant,
@@ -24,6 +22,8 @@ from signoff.model import (
     SessionKind,
     Turn,
 )
+from signoff.record import Approval
+from signoff.verbs import HOST
 
 if TYPE_CHECKING:
     from signoff.gateway import Gateway
@@ -65,8 +65,8 @@ class BlockingGateway:
         reason: str | None = None,
         choices: tuple[str, ...] | None = None,
         request_id: str | None = None,
-        host: str | None = None,
-    ) -> ApprovalRequest:
+        host: str | None = HOST,
+    ) -> Approval:
         """As `Gateway.request`. Ctrl-C withdraws the question."""
         return self._call(
             lambda: self._gateway.request(
@@ -99,8 +99,8 @@ class BlockingGateway:
         self,
         session_id: str,
         *,
-        kind: SessionKind = "chat",
-        destination: Destination | None = None,
+        kind: SessionKind = "api",
+        destination: Destination | str | None = None,
         user_id: str | None = None,
         parent: str | None = None,
     ) -> Session:
@@ -116,17 +116,17 @@ class BlockingGateway:
             )
         )
 
-    def get(self, request_id: str) -> ApprovalRequest:
+    def get(self, request_id: str) -> Approval:
         """The record by its id or short id. Raises `RequestNotFound`."""
-        return self._call(lambda: self._gateway.broker.find(self._profile, request_id))
+        return self._call(lambda: self._gateway.get(request_id, profile=self._profile))
 
-    def wait(self, request_id: str, timeout_s: float | None = None) -> ApprovalRequest:
+    def wait(self, request_id: str, timeout_s: float | None = None) -> Approval:
         """The record once it has ended, or as it stands after `timeout_s` seconds. Raises `RequestNotFound`."""
-        return self._call(lambda: self._gateway.broker.wait(self._profile, request_id, timeout_s))
+        return self._call(lambda: self._gateway.wait(request_id, timeout_s, profile=self._profile))
 
-    def cancel(self, request_id: str, cause: Cause = "withdrawn", by: Actor | None = None) -> ApprovalRequest:
+    def cancel(self, request_id: str, cause: Cause = "withdrawn", by: Actor | None = None) -> Approval:
         """Withdraw a question, or take an unclaimed approval back. Raises `RequestNotFound`."""
-        return self._call(lambda: self._gateway.broker.cancel(self._profile, request_id, cause, by))
+        return self._call(lambda: self._gateway.cancel(request_id, cause, by, profile=self._profile))
 
     def claim(
         self,
@@ -135,43 +135,43 @@ class BlockingGateway:
         *,
         claim_id: str | None = None,
         operands: tuple[Operand, ...] | None = None,
-    ) -> ApprovalRequest:
+    ) -> Approval:
         """Start an approved action, once. Raises `ClaimRefused`, `RequestNotFound`."""
-        own_id = claim_id or new_id("claim")
-        return self._call(lambda: self._gateway.broker.claim(self._profile, request_id, digest, own_id, operands))
+        return self._call(
+            lambda: self._gateway.claim(request_id, digest, claim_id=claim_id, operands=operands, profile=self._profile)
+        )
 
     def result(
         self, request_id: str, status: Literal["succeeded", "failed", "not_run"], exit_code: int | None = None
-    ) -> ApprovalRequest:
+    ) -> Approval:
         """Report how a claimed action went. Raises `Conflict`, `RequestNotFound`."""
-        return self._call(lambda: self._gateway.broker.result(self._profile, request_id, status, exit_code))
+        return self._call(lambda: self._gateway.result(request_id, status, exit_code, profile=self._profile))
 
     # --- deciding ----------------------------------------------------------------------------
 
-    def decide(self, request_id: str, choice: str, by: Actor, *, reason: str | None = None) -> ApprovalRequest:
+    def decide(self, request_id: str, choice: str, by: Actor, *, reason: str | None = None) -> Approval:
         """Answer a question as `by`, whom the caller has made sure of; the record as it stands after it.
 
         What had ended before stays as it was. Raises `ChoiceNotOffered`, `InvalidInput`, `RequestNotFound`.
         """
-        decided = self._call(lambda: self._gateway.broker.decide(self._profile, request_id, choice, by, reason=reason))
-        return decided.row
+        return self._call(lambda: self._gateway.decide(request_id, choice, by, reason=reason, profile=self._profile))
 
-    def undo(self, request_id: str, by: Actor) -> ApprovalRequest:
+    def undo(self, request_id: str, by: Actor) -> Approval:
         """Take an approval back before its claim. Raises `NotPermitted`, `UndoTooLate`, `RequestNotFound`."""
-        return self._call(lambda: self._gateway.broker.undo(self._profile, request_id, by))
+        return self._call(lambda: self._gateway.undo(request_id, by, profile=self._profile))
 
     def stop(self, session_id: str, by: Actor | None = None) -> Stopped:
         """Stop a session's turns, questions, unstarted approvals and children. Raises `SessionNotFound`."""
-        return self._call(lambda: self._gateway.sessions.stop(self._profile, session_id, by))
+        return self._call(lambda: self._gateway.stop(session_id, by, profile=self._profile))
 
-    def pending(self) -> list[ApprovalRequest]:
+    def pending(self) -> list[Approval]:
         """What waits in the profile, oldest first."""
-        return self._call(lambda: self._gateway.broker.pending(self._profile))
+        return self._call(lambda: self._gateway.pending(profile=self._profile))
 
     def grants(self) -> list[Grant]:
         """The live grants, oldest first."""
-        return self._call(lambda: self._gateway.broker.grants(self._profile))
+        return self._call(lambda: self._gateway.grants(profile=self._profile))
 
     def revoke(self, grant_id: str, by: Actor) -> Grant:
         """End a grant at once. Raises `GrantNotFound`."""
-        return self._call(lambda: self._gateway.broker.revoke(self._profile, grant_id, by))
+        return self._call(lambda: self._gateway.revoke(grant_id, by, profile=self._profile))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager
 from functools import partial
@@ -66,6 +66,10 @@ class Ask(Struct, frozen=True, kw_only=True):
     """The calling agent's name, as its key says; None: the operator's own process."""
 
 
+Recollect = Callable[[Action], Awaitable[tuple[Operand, ...] | None]]
+"""Reads the files an action names, as they are now."""
+
+
 class Asked(Struct, frozen=True):
     """The stored record, and whether the same question was stored before."""
 
@@ -115,11 +119,12 @@ class Broker:
                 continue
             return Asked(asked.row, asked.repeated)
 
-    async def ask(self, profile_name: str, ask: Ask) -> ApprovalRequest:
+    async def ask(self, profile_name: str, ask: Ask, *, recollect: Recollect | None = None) -> ApprovalRequest:
         """Submit and wait for the end; an approval is claimed inside, so `may_run` of the answer is permission.
 
-        When the caller is cancelled the question is withdrawn. Raises `ClaimRefused` when the same question was asked
-        twice and the other caller has started it.
+        `recollect` reads the action's files again for the claim; without it, an action with files is refused as
+        changed. When the caller is cancelled the question is withdrawn. Raises `ClaimRefused` when the same question
+        was asked twice and the other caller has started it.
         """
         ask = ask if ask.request_id else replace(ask, request_id=new_id("req"))
         key = request_key(profile_name, ask.request_id or "")
@@ -137,10 +142,10 @@ class Broker:
             self.waiters.forget(key, future)
         if row.outcome != "approved":
             return row
-        return await self._claim_once(row, ask)
+        return await self._claim_once(row, ask, recollect)
 
-    async def _claim_once(self, row: ApprovalRequest, ask: Ask) -> ApprovalRequest:
-        operands = ask.action.operands if isinstance(ask.action, Command) else None
+    async def _claim_once(self, row: ApprovalRequest, ask: Ask, recollect: Recollect | None) -> ApprovalRequest:
+        operands = await recollect(ask.action) if recollect is not None else None
         try:
             return await self.claim(row.profile, row.request_id, row.digest, new_id("claim"), operands)
         except ClaimRefused:
@@ -384,9 +389,7 @@ class Broker:
         exit_code: int | None = None,
     ) -> ApprovalRequest:
         """Report how a claimed action went. Raises `Conflict`, `RequestNotFound`."""
-        change = partial(
-            claiming.result, profile=profile, request_id=request_id, status=status, exit_code=exit_code
-        )
+        change = partial(claiming.result, profile=profile, request_id=request_id, status=status, exit_code=exit_code)
         return await self._store.transact(change)
 
     # --- grants ------------------------------------------------------------------------------

@@ -7,15 +7,13 @@ import contextlib
 import logging
 import os
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
 from datetime import datetime
 from importlib.metadata import entry_points
 from typing import Any
 
-from msgspec import UNSET, UnsetType
-
-from signoff.broker import Ask, Broker, decode_action
+from signoff.broker import Broker
 from signoff.clock import SystemClock
 from signoff.commands import Commands
 from signoff.config import Config
@@ -25,14 +23,15 @@ from signoff.inbox import ProfileInbox
 from signoff.keyring import load_signer
 from signoff.keys import Keys
 from signoff.maker import Maker
-from signoff.model import Action, ApprovalRequest, Destination, Note, Session, SessionKind, Turn, replace
+from signoff.model import Note, replace
 from signoff.ports import ChatAdapter, Clock, Store, Tx
-from signoff.sessions import Declaration, Sessions
+from signoff.sessions import Sessions
 from signoff.settings import Profile
 from signoff.stores.open import open_store
 from signoff.sweeper import Sweeper
 from signoff.taps import Taps
 from signoff.telemetry import Telemetry, TimedStore
+from signoff.verbs import Verbs
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +42,7 @@ DRAIN_S = 4.0
 """What is still going out at the end may take this long."""
 
 
-class Gateway:
+class Gateway(Verbs):
     """One gateway in this process. `async with Gateway(config) as gateway:` opens and connects it.
 
     `adapters` replaces what the configuration would load (embedding, tests); `clock` and `store` likewise.
@@ -60,7 +59,7 @@ class Gateway:
         self.config = config
         self.clock: Clock = clock or SystemClock()
         self.profiles: dict[str, Profile] = {
-            name: replace(profile, own_paths=_own_paths(config), own_pid=os.getpid())
+            name: replace(profile, own_paths=_own_paths(config, profile), own_pid=os.getpid())
             for name, profile in config.profiles.items()
         }
         self.adapters: dict[tuple[str, str], ChatAdapter] = dict(adapters or {})
@@ -71,6 +70,7 @@ class Gateway:
         self._store = store
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
+        self._commands: Commands | None = None
         self._receivers: list[asyncio.Task[None]] = []
 
     # --- life ----------------------------------------------------------------------------------
@@ -115,7 +115,9 @@ class Gateway:
         maker = Maker(self.store, self.clock, self.signer, infos)
         self.dispatcher = Dispatcher(self.store, self.clock, self.adapters, maker, self._on_sent)
         taps = Taps(self.broker, self.dispatcher, self.store, self.clock, self.signer, maker.title)
-        commands = Commands(self.broker, self.sessions, self.dispatcher, self.store, self.clock, maker.title)
+        commands = self._commands = Commands(
+            self.broker, self.sessions, self.dispatcher, self.store, self.clock, maker.title
+        )
         for loop in (self.sweeper.run, self.dispatcher.run, self.telemetry.watch_loop):
             self._tasks.append(asyncio.create_task(self._watched(loop), name=loop.__qualname__))
         for (profile, platform), adapter in self.adapters.items():
@@ -137,6 +139,8 @@ class Gateway:
         await _cancelled(self._tasks)
         for adapter in self.adapters.values():
             await adapter.aclose()
+        if self._commands is not None:
+            self._commands.close()
         if hasattr(self, "broker"):
             self.broker.waiters.close()
             await self._stack.aclose()
@@ -242,66 +246,7 @@ class Gateway:
     def _on_sent(self, platform: str, op: str, result: str) -> None:
         self.telemetry.sent(platform, result)
 
-    # --- what embedders call -----------------------------------------------------------------------
-
-    async def session(
-        self,
-        session_id: str,
-        *,
-        kind: SessionKind = "chat",
-        destination: Destination | None = None,
-        user_id: str | None = None,
-        parent: str | None = None,
-        profile: str = "default",
-    ) -> Session:
-        """Declare a session of this process."""
-        declaration = Declaration(
-            session_id=session_id, kind=kind, destination=destination, user_id=user_id, parent=parent
-        )
-        return await self.sessions.declare(profile, declaration, None)
-
-    async def request(
-        self,
-        action: Action | dict[str, Any],
-        *,
-        session_id: str,
-        turn_id: str | None = None,
-        timeout_s: float | UnsetType | None = UNSET,
-        reason: str | None = None,
-        choices: tuple[str, ...] | None = None,
-        request_id: str | None = None,
-        host: str | None = None,
-        profile: str = "default",
-    ) -> ApprovalRequest:
-        """Ask, wait, and claim: `may_run` of the answer is permission to run it once, now.
-
-        Cancelling the caller withdraws the question. Raises `InvalidInput`, `SessionNotFound`, `TurnNotFound`.
-        """
-        ask = Ask(
-            action=decode_action(action) if isinstance(action, dict) else action,
-            session_id=session_id,
-            turn_id=turn_id,
-            timeout_s=timeout_s,
-            reason=reason,
-            choices=choices,
-            request_id=request_id,
-            host=host,
-        )
-        return await self.broker.ask(profile, ask)
-
-    @asynccontextmanager
-    async def turn(self, session_id: str, *, lease_s: float = 60.0, profile: str = "default") -> AsyncIterator[Turn]:
-        """A turn that lives as long as the block, and ends with the right cause."""
-        turn = await self.sessions.open_turn(profile, session_id, lease_s=lease_s)
-        cause = "turn_ended"
-        try:
-            async with self.broker.keep_turn(profile, turn.turn_id):
-                yield turn
-        except BaseException:
-            cause = "turn_interrupted"
-            raise
-        finally:
-            await asyncio.shield(self.sessions.end_turn(profile, turn.turn_id, cause, None))  # type: ignore[arg-type]
+    # --- facts -----------------------------------------------------------------------------------
 
     async def health(self) -> dict[str, Any]:
         """Facts per adapter and of the store. Never raises for a part that is down."""
@@ -321,9 +266,14 @@ class Gateway:
         return {"store": store, "platforms": platforms, "waiting": len(self.broker.waiters)}
 
 
-def _own_paths(config: Config) -> tuple[str, ...]:
+def _own_paths(config: Config, profile: Profile) -> tuple[str, ...]:
     """The gateway's own files, which no action may touch."""
-    paths = [config.gateway.state_dir, config.gateway.token_key_file, *([config.file] if config.file else [])]
+    paths = [
+        *profile.own_paths,
+        config.gateway.state_dir,
+        config.gateway.token_key_file,
+        *([config.file] if config.file else []),
+    ]
     return tuple(dict.fromkeys(str(path) for path in paths))
 
 
@@ -332,4 +282,3 @@ async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     tasks.clear()
-

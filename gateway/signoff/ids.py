@@ -10,8 +10,8 @@ ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 """Crockford's base 32: no I, L, O or U, so that no letter is read as another."""
 
 SHORT_LENGTH = 5
-SHORT = re.compile(rf"^[{ALPHABET}]{{{SHORT_LENGTH}}}$")
-REQUEST_ID = re.compile(r"^[A-Za-z0-9_-]{1,64}$")
+SHORT = re.compile(rf"^[{ALPHABET}]{{{SHORT_LENGTH}}}\Z")
+REQUEST_ID = re.compile(r"^[A-Za-z0-9_-]{1,64}\Z")
 
 
 def new_short() -> str:
@@ -24,6 +24,8 @@ def new_short() -> str:
 
 def is_short(text: str) -> bool:
     """Whether `text` has the form of a short id, in any case."""
+    if not text.isascii():
+        return False
     upper = text.upper()
     return bool(SHORT.match(upper)) and any(c.isdigit() for c in upper) and any(c.isalpha() for c in upper)
 

@@ -9,6 +9,7 @@ from signoff.cards import text_card
 from signoff.changes import sending
 from signoff.commands import Commands
 from signoff.dispatcher import Dispatcher
+from signoff.grammar import is_command, parse
 from signoff.model import Answer, Event, Message, Note, Tap
 from signoff.ports import AdapterInfo, Store, Tx
 from signoff.taps import Taps
@@ -50,7 +51,18 @@ class ProfileInbox:
         await self._dispatcher.say(self._profile, tap.destination, card, reply_to=tap.message_id)
 
     async def message(self, message: Message) -> None:
-        """A reply to a prompt is a reason; everything else may be a command."""
+        """A reply to a prompt is a reason, unless it is a command; everything else may be a command.
+
+        Platforms deliver a message again when we stop before confirming it; a command that was handled is not run
+        twice, since a repeated stop or approve could reach what was asked in between.
+        """
+        name = f"handled:{message.destination}"
+        if not message.unattributable and is_command(parse(message.text, addressed=message.addressed)):
+            if message.order <= int(await self.load(name) or -1):
+                return
+            await self._commands.handle(self._profile, message, self._info)
+            await self.save(name, str(message.order))
+            return
         told = await self._taps.typed_reason(self._profile, message, self._info)
         if told is None:
             await self._commands.handle(self._profile, message, self._info)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from signoff.model import Action, Code, Command, Elicitation, FileWrite, Rule, Session, Tool
-from signoff.policy import JudgeContext, Verdict, judge
+from signoff.policy import ActionKind, JudgeContext, Verdict, judge
 from signoff.settings import AgentSettings, Profile
 
 
@@ -25,7 +25,7 @@ def judge_action(
         own_paths=profile.own_paths,
         own_pid=profile.own_pid,
     )
-    kind: str = action.__struct_config__.tag  # type: ignore[assignment]  # every action has a string tag
+    kind: ActionKind = action.__struct_config__.tag  # type: ignore[assignment]  # the tags are the kinds
     return judge(kind, judged_text(action), context)
 
 

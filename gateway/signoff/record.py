@@ -95,6 +95,15 @@ class Approval(Struct, frozen=True, kw_only=True):
     message: str
     user_summary: str
 
+    def __bool__(self) -> bool:
+        """A record has no truth value: approved is not permission. Raises TypeError."""
+        raise TypeError("an approval has no truth value; use .may_run")
+
+    @property
+    def may_run(self) -> bool:
+        """True only for a claimed approval, as `request` returns it: a decision alone is never permission to run."""
+        return self.outcome == "approved" and self.execution.state == "claimed"
+
 
 def record_of(row: ApprovalRequest, now: datetime, *, exact: bool = False) -> dict[str, Any]:
     """The record as plain JSON values. `exact` shows the action unmasked: only for the agent that asked."""

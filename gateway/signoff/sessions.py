@@ -217,7 +217,7 @@ def stopping_session(tx: Tx, profile: str, session_id: str, agent: str | None) -
 
 def _declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None) -> Session:
     known = tx.get(Session, session_key(profile, declaration.session_id))
-    if known is not None and agent is not None and known.agent not in (None, agent):
+    if known is not None and agent is not None and known.agent != agent:
         raise SessionNotFound
     same_child = known is not None and known.closed_at is None and known.parent == declaration.parent
     parent_turn = known.parent_turn if known is not None and same_child else None

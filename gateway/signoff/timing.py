@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from datetime import datetime
 
 from signoff.ports import Clock
@@ -18,7 +17,7 @@ async def wait_until(clock: Clock, until: datetime, woken: asyncio.Event) -> Non
     try:
         await asyncio.wait({timer, news}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (timer, news):
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        timer.cancel()
+        news.cancel()
+        # Gathered, not awaited one by one: swallowing a task's cancellation could swallow our own caller's.
+        await asyncio.gather(timer, news, return_exceptions=True)

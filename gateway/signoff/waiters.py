@@ -8,13 +8,17 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 
+from signoff.errors import GatewayUnreachable
 from signoff.model import ApprovalRequest, Change
 from signoff.ports import Clock, Store
-from signoff.rows import key_of
+from signoff.rows import key_of, turn_key
 
 REMEMBERED_TURNS = 20_000
 """Turns whose last wait ended are remembered up to this many, so that one that ended otherwise costs nothing for ever;
 a forgotten one counts from its last heartbeat."""
+
+
+STOPPED = "The gateway stopped; the question still waits. Ask again with the same request_id once it is back."
 
 
 class Waiters:
@@ -79,15 +83,18 @@ class Waiters:
         return self._clock.now()
 
     def close(self) -> None:
-        """End every wait in this process; the requests go on in the store."""
+        """End every wait in this process with `GatewayUnreachable`; the requests go on in the store."""
         self._unsubscribe()
         for futures in self._futures.values():
             for future in futures:
-                future.cancel()
+                if not future.done():
+                    future.set_exception(GatewayUnreachable(STOPPED))
         self._futures.clear()
 
     def _on_changes(self, changes: Sequence[Change]) -> None:
         for change in changes:
+            if change.event.type == "turn.ended":
+                self._ended.pop(turn_key(change.event.profile, str(change.event.data.get("turn_id"))), None)
             row = change.request
             if row is None or row.outcome is None:
                 continue

@@ -61,7 +61,7 @@ async def test_a_thread_decides_and_administers(gateway: Gateway) -> None:
     def work() -> None:
         assert blocking.get(row.short_id).request_id == row.request_id
         assert [each.request_id for each in blocking.pending()] == [row.request_id]
-        assert blocking.wait(row.request_id, 0.01).pending
+        assert blocking.wait(row.request_id, 0.01).status == "pending"
         assert blocking.decide(row.request_id, "session", ANN).outcome == "approved"
         [grant] = blocking.grants()
         assert blocking.revoke(grant.grant_id, ANN).revoked_at is not None

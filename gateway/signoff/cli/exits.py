@@ -40,5 +40,6 @@ def code_of_record(record: ApprovalRecord) -> int:
         return OK
     if record.outcome == "notify_failed":
         return NOBODY
-    settings = {who.setting.rpartition(".")[2] for who in record.decided_by if who.setting}
+    named = (who.setting.partition(" ")[0] for who in record.decided_by if who.setting)
+    settings = {setting.rpartition(".")[2] for setting in named}
     return NOBODY if record.outcome == "blocked" and settings & _NOBODY_SETTINGS else NOT_APPROVED

@@ -2,7 +2,7 @@
 
 from signoff.client.blocking import BlockingClient, BlockingTurn
 from signoff.client.client import Client
-from signoff.client.operands import operands_of
+from signoff.operands import operands_of
 from signoff.client.records import (
     ApprovalRecord,
     EventRecord,

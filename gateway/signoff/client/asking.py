@@ -10,7 +10,7 @@ import msgspec
 
 from signoff.client import _wire
 from signoff.client._link import Link
-from signoff.client.operands import collected_again
+from signoff.operands import collected_again
 from signoff.client.records import ApprovalRecord, Question
 from signoff.client.turns import to_the_end
 from signoff.errors import ClaimRefused, RequestNotFound, SignoffError

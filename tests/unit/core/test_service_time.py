@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import timedelta
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 
 import pytest
 
-from signoff.model import Notifier, Turn
+from signoff.model import ApprovalRequest, Notifier, Turn
 from signoff.rows import session_key
 from tests.unit.core.harness import BY_ANN, World, tokens_of
 
@@ -25,9 +26,9 @@ async def down(world: World, make: Callable[..., World], seconds: float, beat_ag
 
 async def test_a_restart_moves_deadlines_on(world: World, make_world: Callable[..., World]) -> None:
     row = await world.ask(timeout_s=300)
-    unsent = await world.submit("rm -rf unsent")
     unclaimed = await world.ask("rm -rf y")
     await world.decide(unclaimed, "once")
+    unsent = await world.submit("rm -rf unsent")
     await world.turn("leased", lease_s=60)
     await world.sessions.attach("default", "s", "app", "ann")
     await world.sessions.dropped("default", "s", "app")
@@ -49,9 +50,9 @@ async def test_a_restart_moves_deadlines_on(world: World, make_world: Callable[.
     assert shown == {found[0].expires_at}, "the card shows the new deadline"
 
 
-def _plus(when: object, by: timedelta) -> object:
+def _plus(when: datetime | None, by: timedelta) -> datetime:
     assert when is not None
-    return when + by  # type: ignore[operator]  # a time
+    return when + by
 
 
 async def test_a_tap_made_meanwhile_counts(world: World, make_world: Callable[..., World]) -> None:
@@ -106,8 +107,6 @@ async def test_a_lapsed_lease_before_the_crash_is_still_found(
 
 async def test_the_sweeper_runs_as_a_task(world: World) -> None:
     """The loop itself: it beats, sleeps until the next deadline and is woken by an earlier one."""
-    import asyncio
-
     task = asyncio.ensure_future(world.sweeper.run())
     row = await world.ask(timeout_s=30)
     await world.clock.advance(29)
@@ -121,9 +120,7 @@ async def test_the_sweeper_runs_as_a_task(world: World) -> None:
     assert await world.decide(row, "once", BY_ANN) == "lost"
 
 
-async def _true(read: Callable[[], object], holds: Callable[[object], bool]) -> None:
-    import asyncio
-
+async def _true(read: Callable[[], Awaitable[ApprovalRequest]], holds: Callable[[ApprovalRequest], bool]) -> None:
     async with asyncio.timeout(5):
-        while not holds(await read()):  # type: ignore[misc]  # an awaitable
+        while not holds(await read()):
             await asyncio.sleep(0)

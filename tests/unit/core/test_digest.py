@@ -1,0 +1,97 @@
+"""What a decision is bound to: the vectors of docs/digest.md, whose canonical texts were written by hand."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from signoff.broker import decode_action
+from signoff.digest import digest_of
+from signoff.errors import InvalidInput
+from signoff.model import Command, Tool
+
+PAGE = (Path(__file__).parents[3] / "docs" / "digest.md").read_text(encoding="utf-8")
+VECTORS = re.findall(r"### (.+)\n\n```json\n(.+)\n```\n\n```text\n([0-9a-f]{64})\n```", PAGE)
+
+
+def test_the_page_has_its_vectors() -> None:
+    assert len(VECTORS) == PAGE.count("\n### ") >= 10
+    assert len({digest for _, _, digest in VECTORS}) == len(VECTORS)
+    kinds = {json.loads(canonical)["action"]["kind"] for _, canonical, _ in VECTORS}
+    assert kinds == {"command", "code", "tool", "file_write", "elicitation", "rule"}
+
+
+@pytest.mark.parametrize(("name", "canonical", "digest"), VECTORS, ids=[name for name, _, _ in VECTORS])
+def test_vectors(name: str, canonical: str, digest: str) -> None:
+    assert hashlib.sha256(canonical.encode()).hexdigest() == digest
+    sent = json.loads(canonical)
+    assert digest_of(decode_action(sent["action"]), sent["host"]) == digest
+
+
+def test_order_of_keys_and_what_was_left_out_do_not_matter() -> None:
+    one = digest_of(Tool(name="t", arguments={"a": 1, "b": {"c": 2, "d": 3}}), None)
+    assert digest_of(Tool(name="t", arguments={"b": {"d": 3, "c": 2}, "a": 1}), None) == one
+    assert digest_of(Command(command="ls", cwd=None, env=None, operands=()), None) == digest_of(
+        decode_action({"kind": "command", "command": "ls"}), None
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"kind": "command", "command": "ls "},
+        {"kind": "command", "command": "ls", "cwd": "/"},
+        {"kind": "command", "command": "ls", "shell": "sh"},
+        {"kind": "command", "command": "ls", "env": {"A": ""}},
+        {"kind": "command", "command": "ls", "operands": [{"path": "a", "sha256": "b", "bytes": 1}]},
+        {"kind": "code", "language": "sh", "code": "ls"},
+        {"kind": "tool", "name": "ls"},
+    ],
+)
+def test_everything_that_will_be_used_counts(other: dict[str, Any]) -> None:
+    plain = digest_of(Command(command="ls"), None)
+    assert digest_of(decode_action(other), None) != plain
+    assert digest_of(Command(command="ls"), "") != plain
+
+
+def test_bytes_that_are_no_text_are_flagged() -> None:
+    name = b"rm \xff\xfe".decode("utf-8", "surrogateescape")
+    raw = base64.b64encode(name.encode("utf-8", "surrogatepass")).decode()
+    canonical = f'{{"action":{{"command":{{"$bytes":"{raw}"}},"kind":"command"}},"host":null}}'
+    assert digest_of(Command(command=name), None) == hashlib.sha256(canonical.encode()).hexdigest()
+    other = b"rm \xff\xfd".decode("utf-8", "surrogateescape")
+    assert digest_of(Command(command=other), None) != digest_of(Command(command=name), None)
+    assert digest_of(Command(command="rm \ufffd\ufffd"), None) != digest_of(Command(command=name), None)
+
+
+@pytest.mark.parametrize("number", [2**53, -(2**53), 2**64, 10**30, float("nan"), float("inf"), -float("inf")])
+def test_numbers_that_not_every_reader_reads_alike_are_refused(number: float) -> None:
+    with pytest.raises(InvalidInput, match="Send such a number as a string") as caught:
+        digest_of(Tool(name="t", arguments={"n": number}), None)
+    assert caught.value.param == "action"
+
+
+def test_the_last_numbers_that_are_taken() -> None:
+    assert digest_of(Tool(name="t", arguments={"n": 2**53 - 1}), None) != digest_of(
+        Tool(name="t", arguments={"n": 2**53 - 2}), None
+    )
+
+
+@given(st.dictionaries(st.text(max_size=5), st.text(max_size=5) | st.integers(-9, 9) | st.booleans(), max_size=5))
+def test_any_order_gives_one_digest(arguments: dict[str, Any]) -> None:
+    turned = dict(reversed(arguments.items()))
+    assert digest_of(Tool(name="t", arguments=arguments), None) == digest_of(Tool(name="t", arguments=turned), None)
+
+
+@given(st.text(max_size=8), st.text(max_size=8))
+def test_two_texts_have_two_digests(one: str, other: str) -> None:
+    alike = digest_of(Command(command=one), None) == digest_of(Command(command=other), None)
+    assert alike == (one == other)

@@ -15,7 +15,6 @@ from signoff.settings import Profile
 
 _MODES = {"cron_mode": "cron", "unattended_mode": "webhook, worker and API", "single_query_mode": "single-query"}
 _USER_ID = re.compile(r"\d{1,20}")
-_GROUP = re.compile(r"(role|group):\S+")
 
 
 def check_gateway(gateway: GatewaySettings) -> None:
@@ -127,9 +126,9 @@ def _check_people(profile: Profile, found: Mapping[Path_, Found]) -> None:
                 )
             owner[account] = name
     for entry in profile.approvers.get("telegram", ()):
-        if not (_USER_ID.fullmatch(entry) or _GROUP.fullmatch(entry) or entry in profile.principals):
+        if not (_USER_ID.fullmatch(entry) or entry in profile.principals):
             raise ConfigError(
-                f"{_where(found, 'platforms', 'telegram', 'approvers')}: {entry!r} is neither a numeric user id, a "
-                "role: or group: id nor a principal; names on Telegram can change hands, so write the id.",
+                f"{_where(found, 'platforms', 'telegram', 'approvers')}: {entry!r} is neither a numeric user id "
+                "nor a principal; Telegram has no roles, and names there can change hands, so write the id.",
                 param="platforms.telegram.approvers",
             )

@@ -215,8 +215,7 @@ PROFILE: tuple[Setting, ...] = (
     ),
     Setting(
         name="platforms.telegram.approvers",
-        doc="Who may decide on Telegram: user ids, `role:` and `group:` ids, or principals. "
-        "Empty: nobody decides there.",
+        doc="Who may decide on Telegram: user ids or principals. Empty: nobody decides there.",
         check=checks.many(checks.identifier, '["123456789"]'),
         shape="list",
         default=(),

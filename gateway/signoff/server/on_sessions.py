@@ -13,6 +13,7 @@ from signoff.errors import (
     TurnNotFound,
 )
 from signoff.model import AGENT_CAUSES, Cause, Destination
+from signoff.routing import at_place
 from signoff.server.caller import Caller
 from signoff.server.routes import AGENT, DECIDE, READ, WORK, Call, Reply, Route, route
 from signoff.server.views import (
@@ -45,7 +46,7 @@ async def _declare(call: Call) -> Reply:
 def _destination(body: SessionBody) -> Destination | None:
     """The place that the body names, whole or not at all."""
     if body.platform and body.chat_id:
-        return Destination(body.platform, body.chat_id, body.thread_id or None)
+        return at_place(body.platform, body.chat_id, body.thread_id or None)
     for name in ("platform", "chat_id", "thread_id"):
         if getattr(body, name) is not None:
             raise InvalidInput("A place is a platform and a chat_id, and perhaps a thread_id.", param=name)

@@ -1,4 +1,4 @@
-"""`key create|list|revoke`: through the running gateway where there is one, else on its store."""
+"""`key create|list|revoke|rotate`: through the running gateway where there is one, else on its store."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from signoff.client import Client, KeyRecord
 from signoff.clock import SystemClock
 from signoff.config import Location
 from signoff.errors import ConfigError, GatewayUnreachable
+from signoff.keyring import rotate
 from signoff.keys import SCOPES, Keys
 from signoff.model import Key
 from signoff.settings import Profile
@@ -30,10 +31,11 @@ from signoff.stores.open import open_store
         "create": "signoff.cli.keys:create",
         "list": "signoff.cli.keys:list_keys",
         "revoke": "signoff.cli.keys:revoke_key",
+        "rotate": "signoff.cli.keys:rotate_buttons",
     },
 )
 def key() -> None:
-    """Make, list and revoke API keys."""
+    """Make, list and revoke API keys; change the key that signs buttons."""
 
 
 @click.command()
@@ -111,6 +113,21 @@ def revoke_key(place: Place, key_id: str) -> None:
         put_json({"id": key_id, "revoked": True})
     else:
         click.echo(f"{key_id} is revoked.")
+
+
+@click.command()
+@placed
+def rotate_buttons(place: Place) -> None:
+    """Sign the buttons of new cards with a new key.
+
+    Buttons signed with the old one work for 30 days. A running gateway takes the new key up when it starts again.
+    """
+    path = place.location().gateway.token_key_file
+    number = rotate(path, SystemClock().now())
+    if place.as_json:
+        put_json({"key": number, "file": str(path)})
+    else:
+        click.echo(f"Key {number} in {path} signs from the next start on. Old buttons work for 30 days.")
 
 
 @asynccontextmanager

@@ -1,0 +1,195 @@
+"""Every command and code block of the documentation is run, or says why not.
+
+The shell and Python blocks of a page run in order, as one script in one folder, beside a gateway that is configured by
+the README's own `signoff.toml`. Telegram is a server on loopback in which Ana approves whatever she is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from signoff.config import load_config
+from tests.docs.pages import PAGES, ROOT, Block, blocks
+from tests.platforms.telegram import TelegramPlatform, TelegramServer
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the blocks are for a POSIX shell")
+
+TOKEN, ANA, GROUP = "123456:EXAMPLE", 123456789, -1001234567890
+ADDRESS = "http://127.0.0.1:8787"
+ELSEWHERE = {"docs/digest.md", "docs/bench.md"}
+"""Pages whose numbers have tests of their own: test vectors, and measurements."""
+SHOWN_ONLY = {"mermaid"}
+"""Languages of blocks that are made by a script, which a test checks."""
+ALONE = {"docs/embedding.md"}
+"""Pages whose examples are a gateway themselves."""
+SAYS = {
+    "README.md": [
+        "The store and its folder are removed.",
+        "deployed",
+        "Approved once. Run exactly this action, once, now.",
+        '"state":"succeeded"',
+    ],
+    "docs/commands.md": ["one\ntwo", "exit code 3", "exit code 127", '{"id":"'],
+    "docs/security.md": ["signs from the next start on"],
+    "docs/operations.md": ["signoff_approvals_pending 0.0", '"default/telegram"', "live"],
+    "docs/embedding.md": ["Approved once. Run exactly this action, once, now."] * 2,
+}
+"""What the blocks of a page must print. A page with blocks that run stands here."""
+WITHIN_S = 40.0
+
+ALL = [block for page in PAGES if str(page.relative_to(ROOT)) not in ELSEWHERE for block in blocks(page)]
+RUN = [block for block in ALL if block.excuse is None and block.language in ("sh", "python")]
+TOML = [block for block in ALL if block.excuse is None and block.language == "toml"]
+
+
+def name_of(block: Block) -> str:
+    return str(block.page.relative_to(ROOT))
+
+
+def test_every_block_is_run_or_says_why_not() -> None:
+    known = {"sh", "python", "toml"} | SHOWN_ONLY
+    assert [block.where for block in ALL if block.language not in known and block.excuse is None] == []
+    assert {name_of(block) for block in RUN} == set(SAYS)
+
+
+@pytest.mark.parametrize("block", TOML, ids=lambda block: block.where)
+def test_a_configuration_loads(block: Block, tmp_path: Path) -> None:
+    (tmp_path / "telegram.token").write_text(TOKEN)
+    (tmp_path / "telegram.token").chmod(0o600)
+    file = tmp_path / "signoff.toml"
+    file.write_text(block.text)
+    config = load_config(file, {"TELEGRAM_TOKEN": TOKEN}, platforms=("telegram",))
+    assert config.profiles
+
+
+@pytest.mark.parametrize("page", sorted(SAYS))
+async def test_blocks(page: str, tmp_path: Path) -> None:
+    script = "\n".join(_step(block) for block in RUN if name_of(block) == page)
+    async with telegram() as (place, url):
+        environ = _environ(tmp_path, url)
+        (tmp_path / "signoff.toml").write_text(_readme_configuration())
+        async with ana_approves(place):
+            if page in ALONE:
+                out = await _run(script, tmp_path, environ)
+            else:
+                async with serving(tmp_path, environ) as address:
+                    out = await _run(script.replace(ADDRESS, address), tmp_path, environ)
+    rest = out
+    for wanted in SAYS[page]:
+        assert wanted in rest, out
+        rest = rest.partition(wanted)[2] if SAYS[page].count(wanted) > 1 else rest
+
+
+def _readme_configuration() -> str:
+    return next(block.text for block in TOML if name_of(block) == "README.md")
+
+
+def _step(block: Block) -> str:
+    """The block as a part of the script. The gateway itself is started and ended by the test."""
+    if block.text.strip() == "signoff serve":
+        return ""
+    head = f"echo '--- {block.where}' >&2\n"
+    return head + (block.text if block.language == "sh" else f"python3 - <<'EXAMPLE'\n{block.text}EXAMPLE\n")
+
+
+def _environ(folder: Path, telegram_url: str) -> dict[str, str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    return {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "HOME": str(folder),
+        "LANG": "C.UTF-8",
+        "TELEGRAM_TOKEN": TOKEN,
+        "SIGNOFF_PLATFORMS__TELEGRAM__API_BASE_URL": telegram_url,
+        "SIGNOFF_GATEWAY__PORT": str(port),
+        "SIGNOFF_GATEWAY__STATE_DIR": "state",
+    }
+
+
+async def _run(script: str, folder: Path, environ: dict[str, str]) -> str:
+    process = await asyncio.create_subprocess_exec(
+        "bash",
+        "-euo",
+        "pipefail",
+        "-c",
+        script,
+        cwd=folder,
+        env=environ,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            out, err = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+    assert process.returncode == 0, f"{out.decode()}\n{err.decode()}"
+    return out.decode()
+
+
+@asynccontextmanager
+async def telegram() -> AsyncIterator[tuple[TelegramPlatform, str]]:
+    """Telegram with the bot, Ana and a group."""
+    async with TelegramServer() as server:
+        place = server.platform
+        await place.add_bot(TOKEN, "example_signoff_bot")
+        await place.add_user(ANA, "Ana")
+        await place.add_group(GROUP, "ops", members=[ANA])
+        yield place, (await place.where()).url
+
+
+@asynccontextmanager
+async def ana_approves(place: TelegramPlatform) -> AsyncIterator[None]:
+    """Ana approves every card once, as soon as it is there."""
+
+    async def approve(chat: int) -> None:
+        done: set[int] = set()
+        while True:
+            card = await place.wait_for_message(
+                chat,
+                lambda seen: seen.message_id not in done and any(each.label == "Approve once" for each in seen.buttons),
+                timeout_s=WITHIN_S * 2,
+            )
+            done.add(card.message_id)
+            await place.press(ANA, chat, card.message_id, "Approve once")
+
+    tasks = [asyncio.create_task(approve(chat)) for chat in (ANA, GROUP)]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def serving(folder: Path, environ: dict[str, str]) -> AsyncIterator[str]:
+    """`signoff serve`, as the README has it; its address. It ends with exit code 0."""
+    process = await asyncio.create_subprocess_exec(
+        "signoff", "serve", cwd=folder, env=environ, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(WITHIN_S):
+            line = (await process.stdout.readline()).decode()
+        assert line.startswith("listening on "), (await process.communicate())[1].decode()
+        yield line.removeprefix("listening on ").strip()
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(WITHIN_S):
+            await process.communicate()
+    assert process.returncode == 0

@@ -1,0 +1,279 @@
+"""Nothing of the program is undocumented, and nothing documented is missing from the program."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+import tomllib
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import signoff
+import signoff_adapters
+from docs import make_tables
+from signoff.cli import exits
+from signoff.cli.app import cli
+from signoff.config import settings_table
+from signoff.errors import ClaimRefused, SignoffError
+from signoff.grammar import ALIASES, VERBS
+from signoff.model import CAUSES, OUTCOMES
+from signoff.ports import ChatAdapter, Inbox, Store
+from signoff.server.on_approvals import CLAIM_CODES
+from signoff.server.openapi import document
+from signoff.server.table import ROUTES
+from tests.docs.pages import PAGES, ROOT, blocks, plain, prose, rows, words_in_code
+
+DOCS = ROOT / "docs"
+CODE = (ROOT / "gateway" / "signoff", ROOT / "adapters" / "signoff_adapters")
+OUTSIDE = {"/start", "/bot", "/newbot"}
+"""Words with a slash that are no command of ours."""
+
+
+def names(page: str, head: str) -> list[str]:
+    """The first cells of a page's tables."""
+    return [plain(row[0]) for row in rows(DOCS / page, head)]
+
+
+def same(documented: list[str], known: set[str]) -> None:
+    """Each once, and no other."""
+    assert sorted(documented) == sorted(known), {
+        "undocumented": sorted(known - set(documented)),
+        "unknown": sorted(set(documented) - known),
+        "twice": sorted({name for name in documented if documented.count(name) > 1}),
+    }
+
+
+# --- made by a script ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_what_a_script_makes_is_as_it_would_make_it(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert make_tables.renewed(text) == text, "run: python docs/make_tables.py"
+
+
+def test_every_made_part_stands_somewhere() -> None:
+    made = {found[2] for page in DOCS.glob("*.md") for found in make_tables.BLOCK.finditer(page.read_text("utf-8"))}
+    assert made == set(make_tables.MADE)
+
+
+# --- settings --------------------------------------------------------------------------------------
+
+
+def test_settings() -> None:
+    same(names("settings.md", "setting"), {row.name for row in settings_table()})
+
+
+def test_no_page_names_a_setting_that_does_not_exist() -> None:
+    known = {row.name for row in settings_table()}
+    sections = "approvals|gateway|grants|agents|principals|platforms"
+    form = re.compile(rf"(?:profiles\.<name>\.)?((?:{sections})\.(?:<name>\.|[a-z_]+\.)*[a-z_]+)(?: = .*)?")
+    loose = {"platforms.matrix", "gateway.cli", "gateway.request"}
+    wrong = []
+    for page in PAGES:
+        for word in words_in_code(page):
+            found = form.fullmatch(word)
+            if found and found[1] not in known | loose and not any(name.startswith(f"{found[1]}.") for name in known):
+                wrong.append((page.name, word))
+    assert wrong == []
+
+
+def test_no_page_names_a_variable_that_does_not_exist() -> None:
+    settings = {row.env for row in settings_table()}
+    source = "".join(file.read_text("utf-8") for folder in CODE for file in folder.rglob("*.py"))
+    for page in PAGES:
+        for name in re.findall(r"SIGNOFF_[A-Z0-9_<>]*[A-Z0-9>]", page.read_text("utf-8")):
+            if "__" in name:
+                assert name in settings | {"SIGNOFF_<SECTION>__<NAME>"}, (page.name, name)
+            else:
+                assert f'"{name}"' in source, (page.name, name)
+
+
+def test_the_clients_variables() -> None:
+    folders = (ROOT / "gateway/signoff/client", ROOT / "gateway/signoff/cli")
+    source = "".join(file.read_text("utf-8") for folder in folders for file in folder.rglob("*.py"))
+    same(names("settings.md", "variable"), set(re.findall(r'"(SIGNOFF_[A-Z]+(?:_[A-Z]+)*)"', source)))
+
+
+# --- HTTP ------------------------------------------------------------------------------------------
+
+
+def test_routes_are_those_of_the_openapi_document() -> None:
+    described = json.loads(document(ROUTES, version("signoff")))["paths"]
+    known = {f"{method.upper()} {path}" for path, methods in described.items() for method in methods}
+    same([name.partition("?")[0] for name in names("api.md", "route")], known)
+
+
+def test_no_page_names_a_route_that_does_not_exist() -> None:
+    known = {(entry.method, re.sub(r"{[a-z_]+}", "{}", entry.path)) for entry in ROUTES}
+    form = re.compile(r"(GET|POST|PUT|DELETE) (/[^\s?`]+)")
+    for page in PAGES:
+        for method, path in form.findall(prose(page)):
+            if "…" not in path:
+                assert (method, re.sub(r"{[a-z_]+}", "{}", path)) in known, (page.name, method, path)
+
+
+# --- errors ----------------------------------------------------------------------------------------
+
+
+def every_error() -> Iterator[type[SignoffError]]:
+    for package in (signoff, signoff_adapters):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if ".testing" not in module.name and not module.name.endswith("__main__"):
+                importlib.import_module(module.name)
+    waiting = [SignoffError]
+    while waiting:
+        kind = waiting.pop()
+        waiting.extend(kind.__subclasses__())
+        if kind.__module__.startswith(("signoff.", "signoff_adapters.")) and ".testing" not in kind.__module__:
+            yield kind
+
+
+def test_errors() -> None:
+    known = {kind.code: kind.status for kind in every_error()} | {"internal_error": 500}
+    known |= dict.fromkeys(CLAIM_CODES, ClaimRefused.status)
+    same(names("errors.md", "code"), set(known))
+    over_http = {plain(row[0]): int(row[1]) for row in rows(DOCS / "errors.md", "code") if row[1].isdigit()}
+    assert {code: known[code] for code in over_http} == over_http
+
+
+def test_every_error_that_a_route_answers_with_is_told_with_its_status() -> None:
+    over_http = {plain(row[0]) for row in rows(DOCS / "errors.md", "code") if row[1].isdigit()}
+    text = json.dumps(json.loads(document(ROUTES, "0")))
+    described = {code for codes in re.findall(r"Error codes: ([^.]*)\.", text) for code in re.findall("`(.*?)`", codes)}
+    assert described - over_http == set()
+
+
+# --- events, metrics, endings ----------------------------------------------------------------------
+
+
+def emitted() -> Iterator[tuple[str, str]]:
+    """The event types in the source and the module of each: calls of `Event(type=…)`, `emit(tx, …)` and the like."""
+    for folder in CODE:
+        for file in folder.rglob("*.py"):
+            if "testing" in file.parts:
+                continue
+            for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+                if isinstance(node, ast.Call):
+                    yield from ((kind, str(file.relative_to(folder))) for kind in _types(node))
+
+
+def _types(call: ast.Call) -> Iterator[str]:
+    name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+    given: list[ast.expr] = []
+    if name == "Event":
+        given = [keyword.value for keyword in call.keywords if keyword.arg == "type"]
+    elif name in ("emit", "_emit", "_event"):
+        given = call.args[1:2]
+    for value in given:
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            yield value.value
+
+
+def test_events() -> None:
+    told = {plain(row[0]): set(plain(row[2]).split(", ")) for row in rows(DOCS / "events.md", "type")}
+    known: dict[str, set[str]] = {}
+    for kind, module in emitted():
+        known.setdefault(kind, set()).add(module)
+    same(names("events.md", "type"), set(known))
+    assert told == known
+
+
+def test_metrics() -> None:
+    known = {plain(line.split("|")[1]).strip() for line in make_tables.metrics().splitlines()[2:]}
+    same(names("metrics.md", "metric"), known)
+
+
+def test_every_outcome_and_cause_has_its_words() -> None:
+    table = rows(DOCS / "endings.md", "outcome")
+    assert {plain(row[0]) for row in table} == OUTCOMES
+    assert {plain(row[1]) for row in table} - {""} == CAUSES
+    assert {plain(row[0]) for row in rows(ROOT / "README.md", "outcome")} == OUTCOMES
+    for outcome, cause, execution, card, agent in table:
+        may_run = plain(execution) in ("none", "claimed")
+        assert agent.startswith(("BLOCKED:", "STAGED:")) != may_run, (outcome, cause, execution)
+        assert plain(outcome).replace("_", " ") in card.lower(), (outcome, card)
+
+
+# --- commands --------------------------------------------------------------------------------------
+
+
+def test_chat_commands() -> None:
+    told = [word.strip("/") for name in names("commands.md", "command") for word in re.findall(r"/[a-z]+", name)]
+    same(told, {*VERBS, *ALIASES})
+
+
+def commands(group: click.Group, path: str = "signoff") -> Iterator[str]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        yield f"{path} {name}"
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path} {name}")
+
+
+def test_no_page_names_a_command_that_does_not_exist() -> None:
+    known = set(commands(cli))
+    for page in PAGES:
+        shell = [line for block in blocks(page) if block.language == "sh" for line in block.text.splitlines()]
+        for text in (*words_in_code(page), *shell):
+            for found in re.finditer(r"(?<![\w/.-])signoff (key )?([a-z]+)\b", text):
+                assert f"signoff {found[1] or ''}{found[2]}" in known, (page.name, text)
+
+
+def test_exit_codes() -> None:
+    told = {int(code) for code in names("commands.md", "code") if code.isdigit()}
+    known = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
+    assert told == known | {126}
+
+
+# --- ports and dependencies ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("page", "port"), [("adapters.md", ChatAdapter), ("adapters.md", Inbox), ("stores.md", Store)])
+def test_every_method_of_a_port(page: str, port: type[Any]) -> None:
+    methods = {name for name, value in vars(port).items() if inspect.isfunction(value) and not name.startswith("_")}
+    head = "method" if page == "stores.md" else f"method of {port.__name__}"
+    told = [name for row in rows(DOCS / page, f"method of `{port.__name__}`" if head != "method" else head)
+            for name in re.findall(r"`([a-z_]+)", row[0])]  # fmt: skip
+    same(told, methods)
+
+
+def test_dependencies() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras: list[list[str]] = list(project["optional-dependencies"].values())
+    required = [*project["dependencies"], *(each for extra in extras for each in extra)]
+    known = {}
+    for requirement in required:
+        found = re.fullmatch(r"([A-Za-z0-9.-]+)(?:\[[a-z,]+\])?>=([0-9.]+)", requirement)
+        if found:
+            known[found[1]] = found[2]
+        else:
+            assert requirement.startswith("signoff["), requirement
+    told = {}
+    for row in rows(DOCS / "dependencies.md", "package"):
+        bound = next(cell for cell in row[1:] if re.fullmatch(r"[0-9.]+", cell))
+        told[row[0]] = bound
+    assert told == known
+    pinned = re.findall(r"^([a-z0-9.-]+)==(\S+)$", (ROOT / "tests" / "lowest.txt").read_text("utf-8"), re.MULTILINE)
+    assert dict(pinned).items() <= told.items()
+
+
+# --- links -----------------------------------------------------------------------------------------
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)]+)\)|(?:src|srcset)=\"([^\"]+)\"", prose(page)):
+            link = (target[0] or target[1]).partition("#")[0]
+            if link and "://" not in link:
+                assert (page.parent / link).exists(), (page.name, link)

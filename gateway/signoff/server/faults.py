@@ -95,7 +95,7 @@ class RequestTimeout(SignoffError):
 
 
 class WrongHost(SignoffError):
-    """This gateway does not serve that host name. Use its address, or add the name to the gateway's host names."""
+    """This gateway listens on loopback and does not serve that host name. Call it by its address or `localhost`."""
 
     code = "wrong_host"
     status = 421

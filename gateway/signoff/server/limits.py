@@ -24,10 +24,12 @@ class Hosts:
     """The names under which the gateway may be called.
 
     A web page of a stranger can make a browser call a loopback address under the stranger's own name (DNS rebinding);
-    such a call still names the stranger's host. Addresses are no names, so they are always let through.
+    such a call still names the stranger's host. Addresses are no names, so they are always let through. A gateway that
+    listens on more than loopback (`reachable`) is called by names only its operator knows, so any name will do there.
     """
 
-    def __init__(self, names: frozenset[str]) -> None:
+    def __init__(self, names: frozenset[str], *, reachable: bool = False) -> None:
+        self._reachable = reachable
         self._names = frozenset(name.lower().rstrip(".") for name in names) | {"localhost"}
         self._seen: set[str] = set()
 
@@ -45,12 +47,22 @@ class Hosts:
 
     def _check(self, given: str) -> None:
         name = _host_name(given)
+        if self._reachable:
+            return
         if name.lower().rstrip(".") in self._names:
             return
         try:
             ipaddress.ip_address(name)
         except ValueError:
             raise WrongHost from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether that listening address is reached from this machine only."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _host_name(given: str) -> str:

@@ -16,7 +16,7 @@ from signoff.server.app import Api, ApiServer
 from signoff.server.core import Core
 from signoff.server.hall import Hall
 from signoff.server.hooks import Hooks
-from signoff.server.limits import Hosts
+from signoff.server.limits import Hosts, is_loopback
 from signoff.server.local import local_socket
 from signoff.server.routes import Door
 from signoff.server.table import ROUTES
@@ -58,7 +58,7 @@ async def serve(
     hall = Hall()
     streams = events.Streams(core, keepalive_s=keepalive_s, write_within_s=write_within_s)
     door = Door(core=core, hall=hall, streams=streams, routes=ROUTES, version=version("signoff"))
-    api = Api(door, Hosts(frozenset((host, *host_names))))
+    api = Api(door, Hosts(frozenset((host, *host_names)), reachable=not is_loopback(host)))
     async with AsyncExitStack() as stack:
         stack.push_async_callback(hall.drained)
         runner = await _runner(stack, api.handle)

@@ -9,12 +9,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from aiohttp.test_utils import make_mocked_request
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.unit.server.world import COMMAND, World, world_on
 from yarl import URL
 
-from signoff.server.limits import MAX_BODY_BYTES, too_deep
+from signoff.server.faults import WrongHost
+from signoff.server.limits import MAX_BODY_BYTES, Hosts, is_loopback, too_deep
 
 ASK = {"session_id": "s1", "action": COMMAND}
 
@@ -389,3 +391,11 @@ def test_depth_is_counted(depth: int, limit: int) -> None:
     for _ in range(depth):
         value = [value] if depth % 2 else {"a": value}
     assert too_deep(value, limit) == (depth > limit)
+
+
+async def test_only_a_gateway_on_loopback_minds_the_name_it_is_called_by() -> None:
+    request = make_mocked_request("GET", "/health", headers={"Host": "signoff.internal"})
+    Hosts(frozenset(), reachable=not is_loopback("0.0.0.0")).check(request)
+    for host in ("127.0.0.1", "::1", "localhost"):
+        with pytest.raises(WrongHost):
+            Hosts(frozenset(), reachable=not is_loopback(host)).check(request)

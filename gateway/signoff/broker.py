@@ -189,8 +189,8 @@ class Broker:
             tool_call_id=ask.tool_call_id,
             agent=session.agent,
             kind=session.kind,
-            requested_by=agent.acts_for or session.user_id,
-            claimed_for=ask.claimed_for,
+            requested_by=agent.acts_for or (session.user_id if session.agent is None else None),
+            claimed_for=ask.claimed_for or (session.user_id if session.agent is not None else None),
             host=ask.host,
             action=ask.action,
             digest=digest,
@@ -199,8 +199,8 @@ class Broker:
             severity=verdict.severity,
             rule_keys=verdict.rule_keys,
             why=verdict.why,
-            label=verdict.label or exact_label(ask.action),
-            breadth=verdict.breadth or f"Exactly this {action_word(ask.action)}",
+            label=verdict.label or grants.exact_label(ask.action),
+            breadth=verdict.breadth or f"Exactly this {grants.action_word(ask.action)}",
             choices=_choices(profile, ask),
             destinations=way.destinations,
             timeout_s=timeout_s,
@@ -423,18 +423,6 @@ def offered_kinds(profile: Profile, action: Action) -> tuple[str, ...]:
     if isinstance(action, Command):
         return profile.grants.command
     return profile.grants.code if isinstance(action, Code) else profile.grants.tool
-
-
-def action_word(action: Action) -> str:
-    """What an exact grant covers, in a word."""
-    if isinstance(action, Command):
-        return "command"
-    return "script" if isinstance(action, Code) else "call"
-
-
-def exact_label(action: Action) -> str:
-    """The button label of an exact grant: at most 20 characters."""
-    return f"this exact {action_word(action)}"
 
 
 def same_person(one: Actor, other: Actor) -> bool:

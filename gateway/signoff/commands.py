@@ -213,7 +213,7 @@ class Commands:
         row, shown = look.replied, look.waiting
         if row is None and not shown:
             return self._none_waits(asked, look)
-        if row is None and len(shown) == 1 and _came_first(shown[0], asked.message, verb):
+        if row is None and not look.unsure and len(shown) == 1 and _came_first(shown[0], asked.message, verb):
             row = shown[0].row
         if row is None:
             return several_listing(shown, verb, asked.now, asked.prefix)

@@ -2,7 +2,8 @@
 
 It covers the action and the agent's host, as they were sent: no Unicode normalisation, nothing masked. A string with
 bytes that are no UTF-8 (Python's surrogate escapes) is hashed as `{"$bytes": <base64>}`, so that two different byte
-strings never look alike. Test vectors stand in docs/digest.md; every client must agree with them.
+strings never look alike; an object that itself has a member `$bytes` or `$literal` is hashed as
+`{"$literal": <object>}`, so that it never looks like such a string. Test vectors stand in docs/digest.md; every client must agree with them.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ def _plain(value: Any) -> Any:
             return {"$bytes": base64.b64encode(value.encode("utf-8", "surrogatepass")).decode()}
         return value
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        plain = {key: _plain(item) for key, item in value.items()}
+        return {"$literal": plain} if {"$bytes", "$literal"} & plain.keys() else plain
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     return value

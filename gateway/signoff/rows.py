@@ -1,7 +1,10 @@
 """How rows are found: for each row type its key, the columns it is looked up by, and its order.
 
 A store keeps the whole row as one JSON document beside these columns. A column that is None is not indexed, so an
-index over `pending_session` holds pending requests only, and stays small however long the history grows.
+index over `pending_profile` holds pending requests only, and stays small however long the history grows.
+
+All columns of a row come from one function, since engines need them together and often: at every put they tell which
+ones changed.
 """
 
 from __future__ import annotations
@@ -17,13 +20,19 @@ from signoff.model import ApprovalRequest, Copy, Destination, Grant, Key, Note, 
 R = TypeVar("R", bound=Struct)
 
 
+SEPARATOR = "\x1f"
+"""Stands between the parts of one index value: no id may hold it, which keeps `a|b` and `a`, `|b` apart."""
+
+Columns = tuple[str | None, ...]
+
+
 def joined(*parts: str) -> str:
-    """One index value of several: a separator that no id may hold keeps `a|b` and `a`, `|b` apart."""
-    return "\x1f".join(parts)
+    """One index value of several."""
+    return SEPARATOR.join(parts)
 
 
 class Table(Generic[R]):
-    """One row type's name, key, lookup columns, order and due time."""
+    """One row type's name, key, lookup columns, order and due time. `values` gives all columns in their order."""
 
     def __init__(
         self,
@@ -31,7 +40,8 @@ class Table(Generic[R]):
         row: type[R],
         *,
         key: Callable[[R], str],
-        columns: dict[str, Callable[[R], str | None]] | None = None,
+        columns: tuple[str, ...] = (),
+        values: Callable[[R], Columns] = lambda row: (),
         unique: frozenset[str] = frozenset(),
         order: Callable[[R], float] | None = None,
         due: Callable[[R], datetime | None] | None = None,
@@ -40,11 +50,20 @@ class Table(Generic[R]):
         self.name = name
         self.row = row
         self.key = key
-        self.columns = columns or {}
+        self.values = values
+        self.columns: dict[str, Callable[[R], str | None]] = {
+            path: _column(values, place) for place, path in enumerate(columns)
+        }
+        self.places = {path: place for place, path in enumerate(columns)}
+        """Where each column stands in what `values` gives."""
         self.unique = unique
         self.order = order
         self.due = due
         self.urgency = urgency
+
+
+def _column(values: Callable[[R], Columns], place: int) -> Callable[[R], str | None]:
+    return lambda row: values(row)[place]
 
 
 def _live(row: ApprovalRequest) -> bool:
@@ -54,8 +73,11 @@ def _live(row: ApprovalRequest) -> bool:
 
 def _request_due(row: ApprovalRequest) -> datetime | None:
     if row.outcome is None:
-        times = [t for t in (row.expires_at, row.notify_by, row.window_by) if t is not None]
-        return min(times) if times else None
+        first = row.expires_at
+        for other in (row.notify_by, row.window_by):
+            if other is not None and (first is None or other < first):
+                first = other
+        return first
     if row.outcome == "approved" and row.execution.state in ("none", "claimed"):
         return row.claim_by
     return None
@@ -91,26 +113,90 @@ def grant_key(profile: str, session_id: str | None, action_kind: str, digest: st
     return joined(profile, session_id or "", action_kind, digest)
 
 
+# In these functions f-strings stand for `joined`, which would cost as much as all the rest of them.
+
+
+def _request_columns(r: ApprovalRequest) -> Columns:
+    profile = r.profile
+    short, session = f"{profile}\x1f{r.short_id}", f"{profile}\x1f{r.session_id}"
+    if r.outcome is not None:
+        if not _live(r):
+            return short, profile, session, None, None, None, None, None, None
+        return (
+            short,
+            profile,
+            session,
+            None,
+            session,
+            f"{profile}\x1f{r.turn_id}" if r.turn_id else None,
+            None,
+            None,
+            None,
+        )
+    leader = r.leader_id
+    return (
+        short,
+        profile,
+        session,
+        profile,
+        session,
+        f"{profile}\x1f{r.turn_id}" if r.turn_id else None,
+        f"{profile}\x1f{r.action.__struct_config__.tag}\x1f{r.digest}",
+        None if leader else f"{profile}\x1f{r.coalesce_key}",
+        f"{profile}\x1f{leader}" if leader else None,
+    )
+
+
+def _session_columns(r: Session) -> Columns:
+    if r.closed_at:
+        return r.profile, None, None
+    return (
+        r.profile,
+        place_key(r.profile, r.destination) if r.destination else None,
+        joined(r.profile, r.parent) if r.parent else None,
+    )
+
+
+def _copy_columns(r: Copy) -> Columns:
+    profile, destination, state, request = r.profile, r.destination, r.state, r.request_id
+    chat = f"{profile}\x1f{destination.platform}\x1f{destination.chat_id}"
+    shown = r.kind == "card" and request and state in ("sent", "ambiguous", "sending")
+    return (
+        f"{profile}\x1f{request}" if request else None,
+        f"{chat}\x1f{destination.thread_id or ''}" if shown else None,
+        f"{chat}\x1f{r.message_id}" if r.message_id else None,
+        None if state in ("final", "failed") else chat,
+    )
+
+
+def _grant_columns(r: Grant) -> Columns:
+    live = r.revoked_at is None
+    return (
+        r.profile,
+        r.profile if live else None,
+        grant_key(r.profile, r.session_id, r.action_kind, r.digest) if live else None,
+        joined(r.profile, r.session_id) if live and r.session_id else None,
+        joined(r.profile, r.request_id),
+    )
+
+
 TABLES: tuple[Table[Any], ...] = (
     Table(
         "requests",
         ApprovalRequest,
-        key=lambda r: joined(r.profile, r.request_id),
-        columns={
-            "short": lambda r: joined(r.profile, r.short_id),
-            "profile": lambda r: r.profile,
-            "session": lambda r: joined(r.profile, r.session_id),
-            "pending_profile": lambda r: r.profile if r.outcome is None else None,
-            "live_session": lambda r: joined(r.profile, r.session_id) if _live(r) else None,
-            "live_turn": lambda r: joined(r.profile, r.turn_id) if r.turn_id and _live(r) else None,
-            "pending_action": lambda r: (
-                joined(r.profile, r.action.__struct_config__.tag, r.digest) if r.outcome is None else None
-            ),
-            "leader_key": lambda r: (
-                joined(r.profile, r.coalesce_key) if r.outcome is None and not r.leader_id else None
-            ),
-            "follower_of": lambda r: joined(r.profile, r.leader_id) if r.outcome is None and r.leader_id else None,
-        },
+        key=lambda r: f"{r.profile}\x1f{r.request_id}",
+        columns=(
+            "short",
+            "profile",
+            "session",
+            "pending_profile",
+            "live_session",
+            "live_turn",
+            "pending_action",
+            "leader_key",
+            "follower_of",
+        ),
+        values=_request_columns,
         unique=frozenset({"leader_key"}),
         order=lambda r: r.created_at.timestamp(),
         due=_request_due,
@@ -119,18 +205,16 @@ TABLES: tuple[Table[Any], ...] = (
         "sessions",
         Session,
         key=lambda r: joined(r.profile, r.session_id),
-        columns={
-            "profile": lambda r: r.profile,
-            "place": lambda r: place_key(r.profile, r.destination) if r.destination and not r.closed_at else None,
-            "parent": lambda r: joined(r.profile, r.parent) if r.parent and not r.closed_at else None,
-        },
+        columns=("profile", "place", "parent"),
+        values=_session_columns,
         order=lambda r: r.created_at.timestamp(),
     ),
     Table(
         "turns",
         Turn,
         key=lambda r: joined(r.profile, r.turn_id),
-        columns={"open_session": lambda r: joined(r.profile, r.session_id) if not r.ended_at else None},
+        columns=("open_session",),
+        values=lambda r: (None if r.ended_at else joined(r.profile, r.session_id),),
         order=lambda r: r.opened_at.timestamp(),
         due=lambda r: None if r.ended_at else r.lease_until,
     ),
@@ -138,7 +222,8 @@ TABLES: tuple[Table[Any], ...] = (
         "notifiers",
         Notifier,
         key=lambda r: joined(r.profile, r.session_id, r.name),
-        columns={"session": lambda r: joined(r.profile, r.session_id)},
+        columns=("session",),
+        values=lambda r: (joined(r.profile, r.session_id),),
         order=lambda r: r.attached_at.timestamp(),
         due=lambda r: r.gone_at,
     ),
@@ -146,20 +231,8 @@ TABLES: tuple[Table[Any], ...] = (
         "copies",
         Copy,
         key=lambda r: r.copy_id,
-        columns={
-            "request": lambda r: joined(r.profile, r.request_id) if r.request_id else None,
-            "place": lambda r: (
-                place_key(r.profile, r.destination)
-                if r.kind == "card" and r.state in ("sent", "ambiguous", "sending") and r.request_id
-                else None
-            ),
-            "message": lambda r: message_key(r.profile, r.destination, r.message_id) if r.message_id else None,
-            "open_chat": lambda r: (
-                joined(r.profile, r.destination.platform, r.destination.chat_id)
-                if r.state not in ("final", "failed")
-                else None
-            ),
-        },
+        columns=("request", "place", "message", "open_chat"),
+        values=_copy_columns,
         order=lambda r: r.created_at.timestamp(),
         due=lambda r: r.due_at,
         urgency=lambda r: r.priority,
@@ -168,24 +241,16 @@ TABLES: tuple[Table[Any], ...] = (
         "grants",
         Grant,
         key=lambda r: joined(r.profile, r.grant_id),
-        columns={
-            "profile": lambda r: r.profile,
-            "live_profile": lambda r: None if r.revoked_at else r.profile,
-            "covers": lambda r: (
-                None if r.revoked_at else grant_key(r.profile, r.session_id, r.action_kind, r.digest)
-            ),
-            "live_session": lambda r: (
-                joined(r.profile, r.session_id) if r.session_id and not r.revoked_at else None
-            ),
-            "request": lambda r: joined(r.profile, r.request_id),
-        },
+        columns=("profile", "live_profile", "covers", "live_session", "request"),
+        values=_grant_columns,
         order=lambda r: r.created_at.timestamp(),
     ),
     Table(
         "keys",
         Key,
         key=lambda r: r.key_id,
-        columns={"profile": lambda r: r.profile},
+        columns=("profile",),
+        values=lambda r: (r.profile,),
         order=lambda r: r.created_at.timestamp(),
     ),
     Table("notes", Note, key=lambda r: r.name),

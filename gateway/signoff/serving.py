@@ -1,4 +1,4 @@
-"""A gateway as a process: the API, the local socket, the hooks listener and every platform, until it is told to stop."""
+"""A gateway as a process: the API, the local socket, the hooks listener and every platform, until told to stop."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from signoff.config import Config
 from signoff.gateway import Gateway
+from signoff.runtime import settle_memory
 from signoff.server.serve import serve
 
 
@@ -32,6 +33,7 @@ async def run_gateway(config: Config, *, on_ready: Callable[[Addresses], None], 
             gateway, host=settings.host, port=settings.port, hooks=hooks, state_dir=settings.state_dir
         ) as bound:
             await gateway.connect(settings.hooks_url or bound.hooks)
+            settle_memory()
             on_ready(Addresses(api=bound.api, hooks=bound.hooks, socket=bound.socket))
             await stop.wait()
             await gateway.stop_receiving()

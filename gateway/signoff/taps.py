@@ -18,7 +18,7 @@ from signoff.endings import done_answer, lost_answer
 from signoff.errors import ChoiceNotOffered, NotPermitted, StoreError, UndoTooLate
 from signoff.model import Actor, Answer, ApprovalRequest, Copy, Event, Message, Session, Tap
 from signoff.ports import AdapterInfo, Clock, Store, Tx
-from signoff.rows import message_key, session_key
+from signoff.rows import joined, message_key, session_key
 from signoff.tokens import Signer, TokenParts
 from signoff.wording import agent_name, people, safe_name, t
 
@@ -265,7 +265,25 @@ class Taps:
             return None
         key = message_key(profile, message.destination, message.reply_to)
         found = await self._store.find(Copy, "message", key)
-        return next((copy for copy in found if copy.kind == "prompt"), None)
+        if found:
+            return next((copy for copy in found if copy.kind == "prompt"), None)
+        return await self._prompt_under_way(profile, message)
+
+    async def _prompt_under_way(self, profile: str, message: Message) -> Copy | None:
+        """A reply may come before the sending of its prompt has returned, or when the answer to it was lost. It is
+        taken for this person's own newest prompt of the place whose message is not known yet."""
+        place = message.destination
+        chat = joined(profile, place.platform, place.chat_id)
+        waiting = [
+            copy
+            for copy in await self._store.find(Copy, "open_chat", chat)
+            if copy.kind == "prompt"
+            and copy.message_id is None
+            and copy.state in ("sending", "ambiguous")
+            and copy.destination == place
+            and copy.owner_id == message.person.user_id
+        ]
+        return max(waiting, key=lambda copy: copy.created_at, default=None)
 
     # --- refusals ----------------------------------------------------------------------------
 

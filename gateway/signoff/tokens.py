@@ -75,6 +75,8 @@ class Signer:
             raw = base64.b64decode(token + "=", altchars=b"-_", validate=True)
         except (binascii.Error, ValueError):
             return None
+        if base64.urlsafe_b64encode(raw).rstrip(b"=").decode() != token:
+            return None  # the last character has two bits to spare: only one spelling is ours
         head, mac = raw[: _HEAD.size], raw[_HEAD.size :]
         version, key_id, copy, revision, number = _HEAD.unpack(head)
         secret = self._keys.get(key_id)

@@ -11,7 +11,7 @@ from signoff.changes import grants
 from signoff.changes.common import NEW, OTHER, attached, emit, plus, show
 from signoff.changes.copies import new_card
 from signoff.errors import IdempotencyConflict, SessionNotFound, TurnNotFound
-from signoff.ids import new_short, random_text
+from signoff.ids import new_short, row_id
 from signoff.model import Actor, ApprovalRequest, Execution, Session, Turn, replace
 from signoff.ports import Tx
 from signoff.rows import joined, request_key, session_key, turn_key
@@ -122,7 +122,7 @@ def _lead(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
         row = replace(row, expires_at=deadline(row, tx.now))
     tx.put(row)
     for destination in row.destinations:
-        tx.put(new_card(random_text(12), row, destination, tx.now, NEW))
+        tx.put(new_card(row_id(), row, destination, tx.now, NEW))
     return row
 
 

@@ -70,8 +70,6 @@ def show(tx: Tx, row: ApprovalRequest, *, priority: int, at: datetime | None = N
     """Have the copies of `row` show its newest state at `at` (now by default); panels of an ended request go."""
     when = at or tx.now
     for copy in copies_of(tx, row):
-        if copy.kind == "card" and copy.state == "sent" and in_flight(copy, tx.now):
-            continue  # two edits of one message at once may land in either order; its return queues the next
         if copy.kind != "card":
             if row.outcome is not None:
                 close_panel(tx, copy)
@@ -88,11 +86,6 @@ def close_panel(tx: Tx, copy: Copy) -> None:
         tx.put(replace(copy, remove=True, due_at=tx.now, priority=OTHER))
     elif copy.state == "queued":
         tx.put(replace(copy, state="final", due_at=None))
-
-
-def in_flight(copy: Copy, now: datetime) -> bool:
-    """Whether a send, edit or removal of this message is under way."""
-    return copy.lease_until is not None and copy.lease_until > now
 
 
 def attached(tx: Tx, profile: str, session_id: str) -> bool:

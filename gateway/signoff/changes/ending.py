@@ -27,12 +27,11 @@ from signoff.changes.common import (
     copies_of,
     emit,
     followers,
-    in_flight,
     plus,
     show,
 )
 from signoff.changes.copies import new_card
-from signoff.ids import random_text
+from signoff.ids import row_id
 from signoff.model import Actor, ApprovalRequest, Cause, Copy, Grant, replace
 from signoff.ports import Tx
 from signoff.rows import request_key
@@ -254,7 +253,7 @@ def _next_asks(tx: Tx, ended: ApprovalRequest, waiting: list[ApprovalRequest]) -
         return
     leader = _promoted(tx, ended, waiting, ended.request_id if ended.outcome == "approved" else None)
     for destination in leader.destinations:
-        tx.put(new_card(random_text(12), leader, destination, tx.now, NEW))
+        tx.put(new_card(row_id(), leader, destination, tx.now, NEW))
 
 
 def _take_over(tx: Tx, ended: ApprovalRequest, waiting: list[ApprovalRequest]) -> None:
@@ -273,11 +272,11 @@ def _take_over(tx: Tx, ended: ApprovalRequest, waiting: list[ApprovalRequest]) -
     tx.put(delivered)
     if not moved:
         for destination in leader.destinations:
-            tx.put(new_card(random_text(12), leader, destination, tx.now, NEW))
+            tx.put(new_card(row_id(), leader, destination, tx.now, NEW))
 
 
 def _handed_over(copy: Copy, leader: ApprovalRequest, now: datetime) -> Copy:
     """The copy as the new leader's; a message not yet known to be sent goes on being sent."""
     revision = copy.faces[-1].revision + 1 if copy.faces else 0
-    due = now if copy.state == "queued" or (copy.state == "sent" and not in_flight(copy, now)) else copy.due_at
+    due = now if copy.state in ("sent", "queued") else copy.due_at
     return replace(copy, request_id=leader.request_id, valid_from=revision, shown_version=-1, due_at=due)

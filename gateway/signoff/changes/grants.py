@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from signoff.errors import GrantNotFound
 from signoff.ids import new_short
-from signoff.model import Actor, ApprovalRequest, Event, Grant, replace
+from signoff.model import Action, Actor, ApprovalRequest, Code, Command, Event, Grant, replace
 from signoff.ports import Tx
 from signoff.rows import grant_key, joined, session_key
 
@@ -102,6 +102,18 @@ def action_kind(row: ApprovalRequest) -> str:
     """The action's kind word."""
     kind: str = row.action.__struct_config__.tag  # type: ignore[assignment]  # every action has a string tag
     return kind
+
+
+def action_word(action: Action) -> str:
+    """What an exact grant covers, in a word."""
+    if isinstance(action, Command):
+        return "command"
+    return "script" if isinstance(action, Code) else "call"
+
+
+def exact_label(action: Action) -> str:
+    """The button label of an exact grant: at most 20 characters."""
+    return f"this exact {action_word(action)}"
 
 
 def _grant_id(tx: Tx, profile: str) -> str:

@@ -36,6 +36,8 @@ class Look(Struct, frozen=True, kw_only=True):
     """In the order of their cards; last those whose card is still to be sent."""
     in_threads: int = 0
     """Runs that wait in threads of this chat, when the place is the chat itself."""
+    unsure: bool = False
+    """It replies to a message that may be a card whose sending was not answered, perhaps of a question that ended."""
 
 
 def look(tx: Tx, profile: str, message: Message) -> Look:
@@ -57,12 +59,19 @@ def look(tx: Tx, profile: str, message: Message) -> Look:
     waiting = [Waiting(row=rows[request_id], copies=tuple(own)) for request_id, own in here.items()]
     waiting.sort(key=lambda each: chat_order(each.copies))
     elsewhere = sum(row.waiters + 1 for request_id, row in threads.items() if request_id not in here)
-    return Look(replied=_replied(tx, profile, message, copies), waiting=tuple(waiting), in_threads=elsewhere)
+    replied = _replied(tx, profile, message, copies)
+    unsure = message.reply_to is not None and replied is None and any(_unknown_card(copy, place) for copy in copies)
+    return Look(replied=replied, waiting=tuple(waiting), in_threads=elsewhere, unsure=unsure)
 
 
 def chat_order(copies: Iterable[Copy]) -> float:
     """Where the first of these cards stands in the chat; last where that is not known."""
     return min((copy.order for copy in copies if copy.order > 0), default=math.inf)
+
+
+def _unknown_card(copy: Copy, place: Destination) -> bool:
+    """Whether a card of this place may stand in the chat as a message that we do not know."""
+    return copy.kind == "card" and copy.destination == place and copy.state in ("sending", "ambiguous")
 
 
 def _pending(tx: Tx, copy: Copy) -> ApprovalRequest | None:

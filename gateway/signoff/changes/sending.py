@@ -26,12 +26,11 @@ from signoff.changes.common import (
     earliest,
     emit,
     followers,
-    in_flight,
     plus,
     show,
 )
 from signoff.changes.copies import new_card
-from signoff.ids import random_text
+from signoff.ids import row_id
 from signoff.lifecycle import DELIVERY, apply
 from signoff.model import ApprovalRequest, Copy, CopyState, Destination, Face, Posted, replace
 from signoff.ports import Tx
@@ -81,7 +80,8 @@ def lease(tx: Tx, copy_ids: Iterable[str], *, lease_s: float, resend: frozenset[
         copy = tx.get(Copy, copy_id)
         if copy is None or copy.due_at is None or copy.due_at > tx.now:
             continue
-        if copy.state == "sent" and in_flight(copy, tx.now):
+        if copy.state == "sent" and copy.lease_until is not None and copy.lease_until > tx.now:
+            # Two edits of one message at once may land in either order. What this one lacks is queued on its return.
             tx.put(replace(copy, due_at=copy.lease_until))
             continue
         row = _row_of(tx, copy)
@@ -172,7 +172,7 @@ def _repost(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[s
         return
     tx.put(replace(copy, due_at=None, reposted=True))
     if not copy.reposted and copy.kind == "card" and copy.destination.platform in resend:
-        tx.put(new_card(random_text(12), row, copy.destination, tx.now, NEW, again=True))
+        tx.put(new_card(row_id(), row, copy.destination, tx.now, NEW, again=True))
 
 
 def without_file(tx: Tx, copy_id: str) -> None:
@@ -345,7 +345,7 @@ def gone(tx: Tx, copy_id: str, error: str, *, fallback: Destination | None = Non
         return
     row = _row_of(tx, copy)
     if copy.kind == "card" and copy.state == "sent" and row is not None and row.outcome is None:
-        tx.put(new_card(random_text(12), row, copy.destination, tx.now, NEW))
+        tx.put(new_card(row_id(), row, copy.destination, tx.now, NEW))
     refused(tx, copy_id, error, fallback=fallback)
 
 
@@ -367,7 +367,7 @@ def refused(tx: Tx, copy_id: str, error: str, *, fallback: Destination | None = 
         ending.undeliverable(tx, row, error)
         return
     tx.put(replace(row, destinations=(*row.destinations, fallback), delivery_error=error))
-    tx.put(new_card(random_text(12), row, fallback, tx.now, NEW))
+    tx.put(new_card(row_id(), row, fallback, tx.now, NEW))
 
 
 def doubtful(tx: Tx, copy_id: str) -> None:
@@ -436,7 +436,7 @@ def move_chat(tx: Tx, profile: str, platform: str, old_chat: str, new_chat: str)
             anew.add((row.request_id, place))
             places = tuple(place if d == copy.destination else d for d in row.destinations)
             tx.put(replace(row, destinations=places))
-            tx.put(new_card(random_text(12), row, place, tx.now, NEW))
+            tx.put(new_card(row_id(), row, place, tx.now, NEW))
 
 
 def touch(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:

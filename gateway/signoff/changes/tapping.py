@@ -10,7 +10,7 @@ from signoff.changes import deciding, ending, sending
 from signoff.changes.common import close_panel, copies_of
 from signoff.changes.copies import new_panel
 from signoff.changes.deciding import Decided, Ruling
-from signoff.ids import random_text
+from signoff.ids import row_id
 from signoff.model import ApprovalRequest, Copy, Face, replace
 from signoff.ports import Tx
 from signoff.rows import request_key
@@ -94,7 +94,7 @@ def open_panel(
             close_panel(tx, copy)
     tx.put(
         new_panel(
-            random_text(12),
+            row_id(),
             card,
             panel=panel,
             owner_id=button.user_id,

@@ -19,6 +19,7 @@ from signoff.errors import SignoffError
 log = logging.getLogger("signoff.cli")
 
 COMMANDS: dict[str, str] = {
+    "demo": "signoff.cli.demo:demo",
     "serve": "signoff.cli.serve:serve",
     "ask": "signoff.cli.ask:ask",
     "run": "signoff.cli.run:run",
@@ -29,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "grants": "signoff.cli.grants:grants",
     "revoke": "signoff.cli.grants:revoke",
     "key": "signoff.cli.keys:key",
+    "bench": "signoff.cli.bench:bench",
 }
 """Each command's module and name. Modules are imported when their command is used, so that none slows the others."""
 

@@ -149,16 +149,25 @@ def _command(command: Command, facts: OwnFacts, script: Script) -> Hit | None:
         return None
     words, name = _as_program(words, program_name(words[0], command.cwd))
     named, starred = _index()
+    read: dict[str, Seen] = {}
     for floor in (*named.get(name, ()), *(floor for floor in starred if _star_fits(floor, name))):
-        given = arguments(words, OptionSpec(short_values=floor.short_values, long_single=name in {"find", "gfind"}))
-        seen = Seen(command, words, given, facts, script)
+        seen = read.get(floor.short_values)
+        if seen is None:  # most floors of a program read its options alike
+            spec = OptionSpec(short_values=floor.short_values, long_single=name in {"find", "gfind"})
+            seen = read[floor.short_values] = Seen(command, words, arguments(words, spec), facts, script)
         if _falls_under(floor, seen):
             return Hit(floor.key, floor.description, _shown(command))
     return None
 
 
 def _star_fits(floor: Floor, name: str) -> bool:
-    return any(name.startswith(program[:-1]) for program in floor.programs if program.endswith("*"))
+    return name.startswith(_stems(floor))
+
+
+@cache
+def _stems(floor: Floor) -> tuple[str, ...]:
+    """The names before the star."""
+    return tuple(program[:-1] for program in floor.programs if program.endswith("*"))
 
 
 def _falls_under(floor: Floor, seen: Seen) -> bool:

@@ -70,7 +70,7 @@ class Rung(msgspec.Struct, frozen=True):
 
 
 def judge(
-    action_kind: ActionKind, text: str, context: JudgeContext, *, clock: Callable[[], float] = time.monotonic
+    action_kind: ActionKind, text: str, context: JudgeContext, *, clock: Callable[[], float] = time.thread_time
 ) -> Verdict:
     """Judge one action.
 

@@ -2,6 +2,7 @@
 
 import re
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 import msgspec
 
@@ -28,9 +29,10 @@ class PathFacts(msgspec.Struct, frozen=True, kw_only=True):
     own: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=64)
 def parts(word: Word, cwd: str | None) -> tuple[str, ...] | None:
     """The components of a path with `.` and `..` resolved, as glob patterns; None when it is relative to an unknown
-    folder or not known to its end."""
+    folder or not known to its end. Every floor of a command asks this of the same few words."""
     text = word.pattern if word.pattern is not None else word.text
     if UNKNOWN in text or not text:
         return None

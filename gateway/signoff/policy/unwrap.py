@@ -25,7 +25,7 @@ def unwrapped(command: str) -> str | None:
 
     None unless it is one simple command of plain words: without redirection, assignment, expansion or a second command.
     """
-    deadline = Deadline(time.monotonic)
+    deadline = Deadline(time.thread_time)
     text = command.strip()
     for _level in range(_MAX_LEVELS):
         try:

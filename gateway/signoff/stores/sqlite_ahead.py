@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from signoff.model import ApprovalRequest, Copy
+from signoff.stores.sqlite_cache import Cache
 from signoff.stores.sqlite_shapes import SHAPES, WHOLE, Shape, decoded
+
+R = TypeVar("R", bound=Struct)
 
 FROM_ROWS = 4
 """Smaller finds cost no more one by one."""
@@ -32,41 +35,59 @@ PARENTS: dict[type[Struct], tuple[tuple[str, type[Struct]], ...]] = {Copy: (("re
 class ReadAhead:
     """What was fetched beyond what was asked, valid for one transaction."""
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, cache: Cache) -> None:
         self._db = db
+        self._cache = cache
         self._found: dict[tuple[str, str], dict[str, list[Any]]] = {}
 
     def found(self, name: str, path: str, value: str) -> list[Any] | None:
         """The rows of a look-up that was fetched already, in order, or None."""
         return self._found.get((name, path), {}).get(value)
 
-    def follow(self, shape: Shape[Any], rows: Sequence[Any], read: dict[tuple[str, str], Any]) -> None:
-        """Fetch the neighbours of `rows`, which all lie in one table; rows by key go into `read`."""
+    def follow(self, shape: Shape[Any], rows: Sequence[Any]) -> None:
+        """Fetch the neighbours of `rows`, which all lie in one table, into the cache."""
+        keys = [shape.table.key(row) for row in rows]
         for row_type, path in CHILDREN.get(shape.table.row, ()):
-            self._children(SHAPES[row_type], path, [shape.table.key(row) for row in rows], read)
+            self._children(SHAPES[row_type], path, keys)
         for path, row_type in PARENTS.get(shape.table.row, ()):
             column = shape.table.columns[path]
-            keys = dict.fromkeys(key for row in rows if (key := column(row)) is not None)
-            self._parents(SHAPES[row_type], list(keys), read)
+            parents = dict.fromkeys(key for row in rows if (key := column(row)) is not None)
+            self.follow(SHAPES[row_type], self._parents(SHAPES[row_type], list(parents)))
 
-    def _children(self, shape: Shape[Any], path: str, keys: list[str], read: dict[tuple[str, str], Any]) -> None:
+    def _children(self, shape: Shape[Any], path: str, keys: list[str]) -> None:
         known = self._found.setdefault((shape.name, path), {})
         new: dict[str, list[Any]] = {key: [] for key in keys if key not in known}
         column = shape.table.columns[path]
         for row in self._rows(shape, path, list(new), " ORDER BY ord, key"):
             new[str(column(row))].append(row)
-            read.setdefault((shape.name, shape.table.key(row)), row)
         known.update(new)
 
-    def _parents(self, shape: Shape[Any], keys: list[str], read: dict[tuple[str, str], Any]) -> None:
-        new = [key for key in keys if (shape.name, key) not in read]
-        found = {shape.table.key(row): row for row in self._rows(shape, "key", new, "")}
+    def _parents(self, shape: Shape[Any], keys: list[str]) -> list[Any]:
+        known = self._cache.rows(shape.name)
+        new = [key for key in keys if key not in known]
+        self._rows(shape, "key", new, "")
         for key in new:
-            read[shape.name, key] = found.get(key)
+            if key not in known:
+                self._cache.keep(shape.name, key, None, len(key))
+        return [row for key in keys if (row := known[key].row) is not None]
 
     def _rows(self, shape: Shape[Any], column: str, values: list[str], order: str) -> list[Any]:
         if not values:
             return []
         query = f"SELECT row FROM {shape.name} WHERE {column} IN (SELECT value FROM json_each(?)){order}"  # noqa: S608  # names from rows.TABLES
         (whole,) = self._db.execute(WHOLE.format(query), (msgspec.json.encode(values),)).fetchone()
-        return [] if whole is None else decoded(shape.decode_list, whole, shape.name)
+        return [] if whole is None else kept_rows(self._cache, shape, whole)
+
+
+def kept_rows(cache: Cache, shape: Shape[R], whole: bytes) -> list[R]:
+    """The committed rows of a query; those the cache did not know are put into it."""
+    rows = decoded(shape.decode_list, whole, shape.name)
+    known, key_of = cache.rows(shape.name), shape.table.key
+    size = len(whole) // len(rows)
+    for place, row in enumerate(rows):
+        kept = known.get(key := key_of(row))
+        if kept is None:
+            cache.keep(shape.name, key, row, size)
+        else:
+            rows[place] = kept.row
+    return rows

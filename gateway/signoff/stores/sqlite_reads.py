@@ -87,8 +87,7 @@ class Reads:
             earliest = self._one(self._near, shape.first_due)
         else:
             times = [self._one(self._near, shape.first_due, urgency) for urgency in self._urgencies(self._near, shape)]
-            # A commit may land between two of these reads, so that an urgency has nothing due any more.
-            earliest = min((time for time in times if time is not None), default=None)
+            earliest = min(times, default=None)
         return None if earliest is None else instant(earliest)
 
     async def events(self, profile: str, after: int, *, limit: int, session_id: str | None) -> list[Event]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from signoff.errors import StoreCorrupt
 from signoff.rows import TABLES, Table
-from signoff.stores.packing import due_of
+from signoff.stores.packing import due_of, urgency_of
 
 R = TypeVar("R", bound=Struct)
 D = TypeVar("D")
@@ -36,19 +36,17 @@ class Shape(Generic[R]):
             *table.columns,
         )
         self.everything = tuple(range(len(self.columns)))
-        self.insert = upsert_sql(table.name, self.columns, 1)
         self.updates: dict[tuple[int, ...], str] = {}
         """The statements that set only these columns, by their indexes; made when first needed."""
         self.unique = tuple(self.columns.index(path) for path in sorted(table.unique))
         self.required = tuple(self.columns.index(name) for name in ("ord", "urgency") if name in self.columns)
         self.decode = cast("Callable[[bytes], R]", msgspec.json.Decoder(table.row).decode)
         self.decode_list = cast("Callable[[bytes], list[R]]", msgspec.json.Decoder(list[table.row]).decode)  # type: ignore[name-defined]  # built at run time
-        self._reads: tuple[Callable[[R], Any], ...] = (
-            table.order or (lambda row: 0.0),
-            *((lambda row: due_of(table, row),) if table.due else ()),
-            *((table.urgency,) if table.urgency else ()),
-            *table.columns.values(),
-        )
+        self.places = {path: self.columns.index(path) for path in table.columns}
+        """Where each look-up column stands in `columns`."""
+        self.order: Callable[[R], float] = table.order or (lambda row: 0.0)
+        self.values = _values_of(table, self.order)
+        """The row's columns, in the order of `columns`."""
         self.select = f"SELECT row FROM {self.name} WHERE key = ?"  # noqa: S608  # names from rows.TABLES
         self.delete = f"DELETE FROM {self.name} WHERE key = ?"  # noqa: S608  # the same
         cleared = ", ".join(f"{path} = NULL" for path in sorted(table.unique))
@@ -63,10 +61,6 @@ class Shape(Generic[R]):
         self._finds = {path: self._find(path) for path in table.columns}
         self._finds_after = {path: self._find(path, after=True) for path in table.columns}
 
-    def values(self, row: R) -> Values:
-        """The row's columns, in the order of `columns`."""
-        return tuple([read(row) for read in self._reads])
-
     def find(self, path: str, *, after: bool = False) -> str:
         """Rows of (value, limit), or of (value, order, key, limit) after a place, as one JSON list."""
         return (self._finds_after if after else self._finds)[path]
@@ -79,6 +73,22 @@ class Shape(Generic[R]):
         return WHOLE.format(
             f"SELECT row FROM {self.name} INDEXED BY {index} WHERE {path} = ?{page}{order} LIMIT ?"  # noqa: S608  # the same
         )
+
+
+def _values_of(table: Table[R], order: Callable[[R], float]) -> Callable[[R], Values]:
+    due, urgency, values = table.due, table.urgency, table.values
+
+    def with_urgency(row: R) -> Values:
+        return order(row), due_of(table, row), urgency_of(table, row), *values(row)
+
+    def with_due(row: R) -> Values:
+        return order(row), due_of(table, row), *values(row)
+
+    def plain(row: R) -> Values:
+        return order(row), *values(row)
+
+    # Written out, since they run at every put; a table with an urgency also has a due time.
+    return with_urgency if urgency else with_due if due else plain
 
 
 @cache

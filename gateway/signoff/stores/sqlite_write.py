@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from typing import Any, NamedTuple
 
 from signoff.stores.sqlite_shapes import Shape, Values, update_sql, upsert_sql
@@ -13,13 +14,24 @@ _CHUNKS = (256, 16)
 only two sizes, so that few statements are ever prepared."""
 
 
+class Unknown(Enum):
+    """The mark of what nobody has read."""
+
+    UNKNOWN = 0
+
+
+UNKNOWN = Unknown.UNKNOWN
+Old = Values | Unknown | None
+"""A row's columns in the file; None: it has no such row."""
+
+
 class Write(NamedTuple):
-    """A row to write, or without a document to remove. `old` are its stored columns, where they are known."""
+    """A row to write, or without a document to remove."""
 
     key: str
     document: bytes | None
     values: Values | None
-    old: Values | None
+    old: Old
 
 
 Set = tuple[int, ...]
@@ -27,68 +39,58 @@ Set = tuple[int, ...]
 
 
 def write_rows(db: sqlite3.Connection, shape: Shape[Any], writes: Sequence[Write]) -> None:
-    """Write them all. What gives up a unique value goes first, so that another row of the change can take it."""
-    if len(writes) < _CHUNKS[-1] and (len(writes) == 1 or not shape.unique):
-        for write in writes:
-            _write_one(db, shape, write)
-        return
+    """Write them all. What gives up a unique value goes first, so that another row can take it."""
     everything = shape.everything
     early: dict[Set, list[Write]] = {}
     late: dict[Set, list[Write]] = {}
     for write in writes:
-        if write.values is None:
+        old, new = write.old, write.values
+        if new is None:
             db.execute(shape.delete, (write.key,))
             continue
-        if write.old is None:
+        if old is None or isinstance(old, Unknown):
             late.setdefault(everything, []).append(write)
             continue
-        old, new = write.old, write.values
         changed = tuple([i for i in everything if old[i] != new[i]])
-        gives = bool(shape.unique) and any(i in changed and old[i] is not None for i in shape.unique)
-        if gives and any(new[i] is not None for i in shape.unique):
-            db.execute(shape.clear_unique, (write.key,))  # two rows may swap their values
-            gives = False
-        (early if gives else late).setdefault(changed, []).append(write)
+        into = late
+        for i in shape.unique:
+            if old[i] is not None and i in changed:
+                if new[i] is None:
+                    into = early
+                elif len(writes) > 1:
+                    db.execute(shape.clear_unique, (write.key,))  # two rows may swap their values
+        into.setdefault(changed, []).append(write)
     for sets in (early, late):
         for columns, same in sets.items():
             _write_alike(db, shape, columns, same)
 
 
-def _write_one(db: sqlite3.Connection, shape: Shape[Any], write: Write) -> None:
-    """The common case, without grouping: measured at half the time."""
-    key, document, new, old = write
-    if new is None:
-        db.execute(shape.delete, (key,))
-    elif old is None:
-        db.execute(shape.insert, (key, document, *new))
-    else:
-        changed = tuple([i for i in shape.everything if old[i] != new[i]])
-        sql = shape.updates.get(changed)
-        if sql is None:
-            sql = shape.updates[changed] = update_sql(shape.name, tuple(shape.columns[i] for i in changed))
-        db.execute(sql, (document, *[new[i] for i in changed], key))
-
-
 def _write_alike(db: sqlite3.Connection, shape: Shape[Any], columns: Set, writes: list[Write]) -> None:
-    """Write rows that set the same columns."""
+    """Write rows that set the same columns; all columns: rows that may be new."""
+    new = len(columns) == len(shape.columns)
     start = 0
     if len(writes) >= _CHUNKS[-1]:
         # The columns that may not be null must be there, though an existing row keeps its values.
         fields = tuple(sorted({*shape.required, *columns}))
         names = tuple(shape.columns[i] for i in fields)
-        for size in _CHUNKS:
-            sql = upsert_sql(shape.name, names, size)
+        # An update by itself costs less than an insert that finds its row there, but a thread that writes thousands
+        # of rows may wait for the interpreter lock after each statement.
+        for size in _CHUNKS if new else _CHUNKS[:1]:
             while len(writes) - start >= size:
+                sql = upsert_sql(shape.name, names, size)
                 db.execute(sql, _flat(writes[start : start + size], fields))
                 start += size
-    if len(columns) == len(shape.columns):
-        sql = upsert_sql(shape.name, shape.columns, 1)
-        for key, document, values, _ in writes[start:]:
-            db.execute(sql, (key, document, *(values or ())))
+    rest = writes[start:]
+    if new:
+        insert = upsert_sql(shape.name, shape.columns, 1)
+        db.executemany(insert, [(key, document, *(values or ())) for key, document, values, _ in rest])
         return
-    sql = update_sql(shape.name, tuple(shape.columns[i] for i in columns))
-    for key, document, values, _ in writes[start:]:
-        db.execute(sql, (document, *((values or ())[i] for i in columns), key))
+    update = shape.updates.get(columns)
+    if update is None:
+        update = shape.updates[columns] = update_sql(shape.name, tuple(shape.columns[i] for i in columns))
+    db.executemany(
+        update, [(document, *[(values or ())[i] for i in columns], key) for key, document, values, _ in rest]
+    )
 
 
 def _flat(writes: Iterable[Write], fields: Set) -> list[Any]:

@@ -21,7 +21,10 @@ from typing import Any
 from signoff.errors import StoreError, StoreUnavailable
 from signoff.model import Change
 from signoff.ports import Clock, Tx
+from signoff.stores.sqlite_ahead import ReadAhead
+from signoff.stores.sqlite_cache import Cache
 from signoff.stores.sqlite_errors import explain, is_locked
+from signoff.stores.sqlite_layers import Layers
 from signoff.stores.sqlite_tx import EventRow, SqliteTx
 from signoff.stores.sqlite_write import write_events
 
@@ -51,9 +54,10 @@ class Job:
 class Group:
     """One transaction's changes, in order."""
 
-    __slots__ = ("events", "first_pos", "jobs", "last_pos", "wrote")
+    __slots__ = ("events", "first_pos", "jobs", "last_pos", "layers", "wrote")
 
-    def __init__(self) -> None:
+    def __init__(self, layers: Layers) -> None:
+        self.layers = layers
         self.jobs: list[Job] = []
         self.events: list[EventRow] = []
         self.first_pos = self.last_pos = 0
@@ -76,6 +80,7 @@ class Writer:
         self._idle = asyncio.Event()
         self._idle.set()
         self._busy = False
+        self._cache = Cache()
         self._log = _EventNumbers(db)
         self.failure: StoreError | None = None
         """Why the last group failed, until one succeeds."""
@@ -90,14 +95,13 @@ class Writer:
         """Changes that wait for the next group."""
         return len(self._jobs)
 
-    async def run(self, change: Callable[[Tx], Any], *, bulk: bool) -> Any:
-        """Queue a change and wait until it is durable. It commits also if the caller is cancelled meanwhile."""
+    def run(self, change: Callable[[Tx], Any], *, bulk: bool) -> asyncio.Future[Any]:
+        """Queue a change; the future is done once it is durable. It commits also if the future is cancelled."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self._jobs.append(Job(change, future, bulk=bulk))
         self._schedule(loop)
-        # A cancelled caller cancels only this future; nobody looks at it before the change has run.
-        return await future
+        return future
 
     async def drain(self) -> None:
         """Return once nothing is queued or in flight."""
@@ -123,7 +127,7 @@ class Writer:
         if not self._jobs:
             self._idle.set()
             return
-        group = Group()
+        group = Group(Layers(self._db, self._cache))
         if self._jobs[0].bulk:
             group.jobs.append(self._jobs.popleft())
             self._hand_over(loop, self._run_whole, group)
@@ -198,8 +202,12 @@ class Writer:
                 job.future.set_result(job.result)
             else:
                 job.future.set_exception(job.error)
-        # The callers woken above come first, so that what they ask for next is in the next group.
-        self._schedule(loop)
+        try:
+            if error is None:
+                group.layers.settle()
+        finally:
+            # The callers woken above come first, so that what they ask for next is in the next group.
+            self._schedule(loop)
 
     def _fail(self, group: Group, error: BaseException) -> None:
         self._log.forget()
@@ -218,21 +226,22 @@ class Writer:
     def _begin(self) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            self._log.refresh()
+            if self._log.refresh():
+                self._cache.clear()
+            self._cache.trim()
         except sqlite3.Error:
             self._roll_back()
             raise
 
     def _run_job(self, group: Group, job: Job) -> None:
         """Run one change. Raises only `sqlite3.Error`, which fails the whole group."""
-        tx = SqliteTx(self._db, self._clock.now(), bulk=job.bulk)
+        ahead = ReadAhead(self._db, self._cache) if job.bulk else None
+        tx = SqliteTx(group.layers, self._clock.now(), ahead)
         mark = self._log.mark()
         try:
             job.result = job.change(tx)
-            events, job.changes = tx.finish(self._log.number)
-        except sqlite3.IntegrityError as error:
-            self._log.rewind(mark)
-            job.error = StoreError(f"another row holds that unique value ({error}); nothing was saved")
+            group.layers.check(tx.staged)
+            events, job.changes = tx.numbered(self._log.number)
         except sqlite3.Error:
             raise
         except StopIteration as error:  # a future cannot carry it
@@ -243,12 +252,14 @@ class Writer:
             self._log.rewind(mark)
             job.error = error
         else:
+            group.layers.merge(tx.staged)
             group.events.extend(events)
             group.wrote = group.wrote or tx.wrote
         finally:
             tx.end()
 
     def _close_group(self, group: Group) -> None:
+        group.layers.write()
         if group.events:
             group.first_pos, group.last_pos = group.events[0][0], group.events[-1][0]
             write_events(self._db, group.events)
@@ -305,15 +316,17 @@ class _EventNumbers:
         self._seqs: dict[str, int] = {}
         self._given: list[str] = []
 
-    def refresh(self) -> None:
-        """At the start of a transaction: forget what another process may have moved on."""
+    def refresh(self) -> bool:
+        """At the start of a transaction: forget what another process may have moved on; True if one may have."""
         version = self._db.execute("PRAGMA data_version").fetchone()[0]
-        if version != self._version:
+        foreign: bool = version != self._version
+        if foreign:
             self._seqs.clear()
             found = self._db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'events'").fetchone()
             self._pos = found[0] if found else 0
             self._version = version
         self._given.clear()
+        return foreign
 
     def forget(self) -> None:
         """After a failed group."""

@@ -7,19 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.core.harness import World
 
 from signoff.stores.open import open_store
 from signoff.testing.clock import FakeClock
-from tests.unit.core.harness import World
 
 ENGINES = ("memory-replay", "sqlite")
+IN_A_FILE = ("test_coalescing", "test_claims", "test_stopping", "test_delivery", "test_service_time")
 
 
-@pytest.fixture(params=ENGINES)
-def engine(request: pytest.FixtureRequest) -> str:
-    """Which store: in memory with every change run twice, so that an impure one shows; or a file."""
-    name: str = request.param
-    return name
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Everything in memory, with each change run twice, so that an impure one shows; what races for rows also in a
+    file."""
+    if "engine" in metafunc.fixturenames:
+        name = metafunc.module.__name__.rpartition(".")[2]
+        metafunc.parametrize("engine", ENGINES if name in IN_A_FILE else ENGINES[:1])
 
 
 @pytest.fixture

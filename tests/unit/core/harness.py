@@ -198,7 +198,9 @@ class World:
         """Open a turn."""
         return await self.sessions.open_turn("default", session_id, turn_id, lease_s)
 
-    async def submit(self, action: str | Action = "rm -rf build", session_id: str = "s", **facts: Any) -> ApprovalRequest:
+    async def submit(
+        self, action: str | Action = "rm -rf build", session_id: str = "s", **facts: Any
+    ) -> ApprovalRequest:
         """Ask; nothing is sent yet."""
         if isinstance(action, str):
             action = Command(command=action)
@@ -259,7 +261,9 @@ class World:
         """Start the action."""
         return await self.broker.claim("default", row.request_id, facts.pop("digest", row.digest), claim_id, **facts)
 
-    async def cancel(self, row: ApprovalRequest, cause: Cause = "withdrawn", by: Actor | None = None) -> ApprovalRequest:
+    async def cancel(
+        self, row: ApprovalRequest, cause: Cause = "withdrawn", by: Actor | None = None
+    ) -> ApprovalRequest:
         """Take the question back."""
         return await self.broker.cancel("default", row.request_id, cause, by)
 

@@ -6,11 +6,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.unit.core.harness import BEN, BY_ANN, World, operand
 
+from signoff import waiters
 from signoff.broker import Ask
 from signoff.errors import ClaimRefused, Conflict, NotPermitted, UndoTooLate
 from signoff.model import Actor, ApprovalRequest, Command, replace
-from tests.unit.core.harness import BEN, BY_ANN, World, operand
 
 BY_BEN = Actor(type="person", platform="fake", user_id=BEN, name="Ben", via="api")
 
@@ -288,8 +289,6 @@ async def test_a_long_poll_ends_with_the_row_as_it_stands(world: World) -> None:
 
 
 async def test_turns_that_were_waited_for_are_not_remembered_for_ever(world: World) -> None:
-    from signoff import waiters
-
     for number in range(waiters.REMEMBERED_TURNS + 10):
         async with world.broker.waiters.keeping(f"t{number}"):
             pass
@@ -306,7 +305,7 @@ async def test_a_claim_of_somebody_elses_row_is_seen_as_it_is(world: World) -> N
 
 async def _until_asked(world: World) -> None:
     async with asyncio.timeout(5):
-        while not await world.rows():
+        while not await world.rows():  # noqa: ASYNC110  # no event tells that the store holds it
             await asyncio.sleep(0)
     await _until(lambda: len(world.broker.waiters) > 0)
     await asyncio.sleep(0)
@@ -314,5 +313,5 @@ async def _until_asked(world: World) -> None:
 
 async def _until(holds: Any) -> None:
     async with asyncio.timeout(5):
-        while not holds():
+        while not holds():  # noqa: ASYNC110  # the same of what waits
             await asyncio.sleep(0)

@@ -95,3 +95,10 @@ def test_any_order_gives_one_digest(arguments: dict[str, Any]) -> None:
 def test_two_texts_have_two_digests(one: str, other: str) -> None:
     alike = digest_of(Command(command=one), None) == digest_of(Command(command=other), None)
     assert alike == (one == other)
+
+
+def test_an_object_never_looks_like_flagged_bytes() -> None:
+    flagged = digest_of(Tool(name="t", arguments={"x": "\udcff"}), None)
+    literal = digest_of(Tool(name="t", arguments={"x": {"$bytes": "7bO/"}}), None)
+    wrapped = digest_of(Tool(name="t", arguments={"x": {"$literal": {"$bytes": "7bO/"}}}), None)
+    assert len({flagged, literal, wrapped}) == 3

@@ -6,12 +6,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.unit.core.harness import BY_ANN, World
 
 from signoff.endings import Ending, ending
+from signoff.errors import SendRefused
 from signoff.model import CAUSES, OUTCOMES, Actor, ApprovalRequest, Copy, Execution, ExecutionState, Outcome, Vote
 from signoff.record import record_of
 from signoff.testing.rows import PLACE, T0, at, make_request
-from tests.unit.core.harness import BY_ANN, World
 
 NOW = at(400)
 SILENT = ("turn_ended", "turn_interrupted", "parent_ended", "requester_gone", "withdrawn")
@@ -44,23 +45,20 @@ def row_of(outcome: Outcome, **facts: Any) -> ApprovalRequest:
 def executions() -> list[Execution]:
     """Every state an approval can be in, with every cause it can have."""
     found = [Execution()]
-    for state in STATES[1:]:
-        started = None if state in ("lapsed", "not_run") else at(20)
-        for cause in NOT_RUN if state == "not_run" else (None,):
-            for by in (None, BY_ANN, AGENT) if cause else (None,):
-                for code in (0, None) if state in ("succeeded", "failed") else (None,):
-                    found.append(
-                        Execution(
-                            state=state,
-                            cause=cause,
-                            ended_by=by,
-                            claim_id="c" if started else None,
-                            claimed_at=started,
-                            ended_at=at(30),
-                            exit_code=code,
-                        )
-                    )
-    return found
+    started: dict[str, Any] = {"claim_id": "c", "claimed_at": at(20)}
+    found += [Execution(state=state, ended_at=at(30), **started) for state in ("claimed", "unknown")]
+    found += [
+        Execution(state=state, ended_at=at(30), exit_code=code, **started)
+        for state in ("succeeded", "failed")
+        for code in (0, None)
+    ]
+    found += [
+        Execution(state="not_run", cause=cause, ended_by=by, ended_at=at(30))
+        for cause in NOT_RUN
+        for by in (None, BY_ANN, AGENT)
+    ]
+    assert {each.state for each in found} == {*STATES} - {"lapsed"}
+    return [*found, Execution(state="lapsed", ended_at=at(30))]
 
 
 def approvals() -> list[ApprovalRequest]:
@@ -134,7 +132,7 @@ def test_what_must_not_run_says_so_first(row: ApprovalRequest) -> None:
     else:
         assert found.message.startswith("BLOCKED: ") == (not may_run)
     if row.outcome != "approved":
-        assert (row.outcome or "") in found.message.split(".")[0] + found.message.split("(")[0] or row.outcome == "staged"
+        assert (row.outcome or "") in found.message.split(".")[0].lower()
         assert "Run it now" not in found.message
         assert "now." not in found.message
     cause = row.execution.cause if row.execution.state == "not_run" else row.cause
@@ -187,8 +185,6 @@ def test_running_is_told_after_5_s() -> None:
 
 @pytest.mark.parametrize("end", ["denied", "timeout", "cancelled", "notify_failed", "blocked", "approved"])
 async def test_the_event_and_the_card_say_the_same_word(world: World, end: str) -> None:
-    from signoff.errors import SendRefused
-
     if end == "notify_failed":
         world.chat.fail(SendRefused("no"))
     row = await world.ask("rm -rf /" if end == "blocked" else "rm -rf x", timeout_s=50)

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 import pytest
+from tests.unit.core.harness import BY_ANN, World, tokens_of
 
 from signoff.model import ApprovalRequest, Notifier, Turn
 from signoff.rows import session_key
-from tests.unit.core.harness import BY_ANN, World, tokens_of
 
 
 async def down(world: World, make: Callable[..., World], seconds: float, beat_age_s: float = 0) -> World:
@@ -122,5 +122,5 @@ async def test_the_sweeper_runs_as_a_task(world: World) -> None:
 
 async def _true(read: Callable[[], Awaitable[ApprovalRequest]], holds: Callable[[ApprovalRequest], bool]) -> None:
     async with asyncio.timeout(5):
-        while not holds(await read()):
+        while not holds(await read()):  # noqa: ASYNC110  # the sweeper tells nobody when it has slept
             await asyncio.sleep(0)

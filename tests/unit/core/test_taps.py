@@ -8,13 +8,13 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from tests.unit.core.harness import ANN, BEN, PLACE, SIGNER, World, choices_of, person, tokens_of
 
 from signoff.errors import StoreUnavailable
 from signoff.model import ApprovalRequest, Code, Destination, Message, Person, Tap, Tool, replace
-from signoff.settings import PrincipalSettings, Profile
+from signoff.settings import GrantSettings, PrincipalSettings, Profile
 from signoff.testing.fake_adapter import FakeMessage
 from signoff.tokens import Signer
-from tests.unit.core.harness import ANN, BEN, PLACE, SIGNER, World, choices_of, person, tokens_of
 
 UNKNOWN = "This button is not known here. Nothing was decided."
 STRANGER = "666"
@@ -165,7 +165,7 @@ async def test_the_answer_comes_after_the_commit(world: World) -> None:
     real, done = world.store.transact, []
 
     async def noting(change: object, *, bulk: bool = False) -> object:
-        value = await real(change, bulk=bulk)  # type: ignore[arg-type]  # passed on
+        value: object = await real(change, bulk=bulk)  # type: ignore[arg-type]  # passed on
         done.append((await world.row(row)).outcome)
         return value
 
@@ -355,8 +355,6 @@ async def test_a_choice_that_is_not_on_offer(make_world: Callable[..., World]) -
 
 
 async def test_a_choice_the_profile_has_withdrawn(make_world: Callable[..., World]) -> None:
-    from signoff.settings import GrantSettings
-
     world = make_world()
     await world.session()
     row = await world.ask()

@@ -16,7 +16,7 @@ _PLACEHOLDER = "${_unknown_}"
 
 
 def read_shell(
-    text: str, *, home: str | None = None, cwd: str | None = None, clock: Callable[[], float] = time.monotonic
+    text: str, *, home: str | None = None, cwd: str | None = None, clock: Callable[[], float] = time.thread_time
 ) -> Script:
     """The commands of `text`, nested ones included, as bash and its kin would run them.
 

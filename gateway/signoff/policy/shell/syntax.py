@@ -14,40 +14,46 @@ MAX_PARTS = 2000
 _LANGUAGE = tree_sitter.Language(tree_sitter_bash.language())
 
 
+_PLAIN = bytes(byte if byte < 0x80 else ord(".") for byte in range(256))
+"""Every byte of a character beyond ASCII becomes a dot, which is an ordinary part of a word and of no name.
+
+The grammar's scanner hands characters to C's `isalnum` and its kin, which read outside their tables for large ones: a
+brace before `U+10FFFD` ended the whole process (tree-sitter-bash 0.25). All offsets stay, so texts are read from the
+original. Here-document delimiters that differ only beyond ASCII look alike to the parser; a document then seems to end
+too early, and data is judged as commands, never the other way round.
+"""
+
+
 def parse(source: bytes, deadline: Deadline) -> tree_sitter.Tree:
     """The syntax tree of `source`, errors included.
 
     Raises `OutOfTimeError` when the deadline passes while parsing: then the text seems to end where it was read to,
     since the parser must never be given another text at a place it has seen.
     """
-
+    plain = source.translate(_PLAIN)
+    # A parser of its own for each text: an aborted one keeps its state, and texts may be read on several threads.
+    parser = tree_sitter.Parser(_LANGUAGE)
+    if len(plain) <= CHUNK_BYTES:
+        tree = parser.parse(plain)  # the parser is quadratic at its worst: 3 ms for so little
+        deadline.check()
+        return tree
     given = 0
 
     def read(offset: int, _point: tree_sitter.Point) -> bytes:
         nonlocal given
-        end = given if deadline.expired() else max(given, _boundary(source, offset + CHUNK_BYTES))
+        end = given if deadline.expired() else max(given, offset + CHUNK_BYTES)
         given = max(given, end)
-        return source[offset : min(end, _boundary(source, offset + CHUNK_BYTES))]
+        return plain[offset : min(end, offset + CHUNK_BYTES)]
 
     def stop(_offset: int, _has_error: bool) -> bool:
         return deadline.expired()
 
-    # A parser of its own for each text: an aborted one keeps its state, and texts may be read on several threads.
-    parser = tree_sitter.Parser(_LANGUAGE)
     try:
         tree = parser.parse(read, progress_callback=stop)
     except ValueError:
         raise OutOfTimeError from None
     deadline.check()
     return tree
-
-
-def _boundary(source: bytes, end: int) -> int:
-    """`end`, or the start of the character it would cut: the parser reads a cut character again, and crashes the whole
-    process when there is nothing to read then (tree-sitter 0.26)."""
-    while end < len(source) and source[end] & 0xC0 == 0x80:
-        end -= 1
-    return end
 
 
 def understood_prefix(source: bytes, deadline: Deadline) -> bytes:

@@ -23,7 +23,15 @@ from signoff.changes import asking, claiming, deciding, ending, grants
 from signoff.changes.common import load_request
 from signoff.changes.deciding import Decided, Ruling
 from signoff.digest import digest_of
-from signoff.errors import ClaimRefused, Conflict, InvalidInput, NotPermitted, RequestNotFound, SessionNotFound
+from signoff.errors import (
+    ChoiceNotOffered,
+    ClaimRefused,
+    Conflict,
+    InvalidInput,
+    NotPermitted,
+    RequestNotFound,
+    SessionNotFound,
+)
 from signoff.ids import REQUEST_ID, new_id
 from signoff.judging import judge_action
 from signoff.model import (
@@ -177,7 +185,7 @@ class Broker:
             profile, session, root, platforms=self._served(profile.name), notified=await self._notified(session, root)
         )
         agent = profile.agents.get(session.agent or "", AgentSettings())
-        verdict = judge_action(ask.action, profile, agent, session, root, attended=way.attended)
+        verdict = judge_action(ask.action, profile, agent, session, root, attended=way.attended, now=self.waiters.now())
         timeout_s, warnings = _window(profile, ask.timeout_s)
         draft = ApprovalRequest(
             request_id=ask.request_id or new_id("req"),
@@ -307,7 +315,7 @@ class Broker:
     ) -> Ruling:
         """An answer with the profile's periods; `ruled_for` adds what depends on the request."""
         if not is_choice(choice):
-            raise InvalidInput(
+            raise ChoiceNotOffered(
                 f"{choice!r} is not a choice. Choices: once, once_all, session, always, deny, or a time box "
                 "from 1m to 24h such as 30m.",
                 param="choice",

@@ -126,11 +126,19 @@ class Commands:
         card = await asyncio.to_thread(make) if len(listing.lines) > QUIET_OVER else make()
         await self._dispatcher.say(profile, message.destination, card, reply_to=message.message_id)
 
+    async def _second_hand(self, asked: Asked) -> Reply:
+        """Forwarded, edited or anonymous: it decides nothing, and is recorded."""
+        message = asked.message
+        await self._refusals.record(
+            asked.profile.name, message.person, message.destination, why="second_hand", operation="command"
+        )
+        return [t("reply.not_first_hand")]
+
     async def _reply(self, asked: Asked, typed: Typed) -> Reply | None:
         if isinstance(typed, NotACommand):
             return None
         if asked.message.unattributable:
-            return [t("reply.not_first_hand")] if is_command(typed) else None
+            return await self._second_hand(asked) if is_command(typed) else None
         if isinstance(typed, Loose):
             return await self._loose(asked, typed)
         if isinstance(typed, Unknown):

@@ -117,7 +117,7 @@ class Conflict(SignoffError):
 
 
 class AlreadyResolved(Conflict):
-    """The request had already ended; nothing was changed. `request` holds how it ended."""
+    """The request had already ended; nothing was changed. `approval` holds how it ended."""
 
     code = "already_resolved"
 

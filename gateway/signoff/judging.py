@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from pathlib import Path
+
 from signoff.model import Action, Code, Command, Elicitation, FileWrite, Rule, Session, Tool
 from signoff.policy import ActionKind, JudgeContext, Verdict, judge
 from signoff.settings import AgentSettings, Profile
 
+HOME = str(Path.home())
+"""What `~` stands for when a path may be the gateway's own: agents on this machine run for the same user."""
+
 
 def judge_action(
-    action: Action, profile: Profile, agent: AgentSettings, session: Session, root: Session, *, attended: bool
+    action: Action,
+    profile: Profile,
+    agent: AgentSettings,
+    session: Session,
+    root: Session,
+    *,
+    attended: bool,
+    now: datetime,
 ) -> Verdict:
     """The ladder's verdict for this action in this session. Facts that lower a verdict come from the registration."""
     context = JudgeContext(
         shell=action.shell if isinstance(action, Command) else None,
         kind=root.kind,
+        cwd=_folder(action),
+        home=HOME,
+        language=action.language if isinstance(action, Code) else "",
         attended=attended,
         mode=profile.approvals.mode,
-        bypass=session.bypass_until is not None,
+        bypass=session.bypass_until is not None and session.bypass_until > now,
         isolated=agent.isolation is not None,
         cron_mode=profile.approvals.cron_mode,
         unattended_mode=profile.approvals.unattended_mode,
@@ -27,6 +43,12 @@ def judge_action(
     )
     kind: ActionKind = action.__struct_config__.tag  # type: ignore[assignment]  # the tags are the kinds
     return judge(kind, judged_text(action), context)
+
+
+def _folder(action: Action) -> str | None:
+    """The folder an action runs in, where it is known whole."""
+    cwd = action.cwd if isinstance(action, Command | Code) else None
+    return cwd if cwd is not None and cwd.startswith("/") else None
 
 
 def judged_text(action: Action) -> str:

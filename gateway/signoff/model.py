@@ -285,7 +285,9 @@ class Session(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     created_at: datetime
     closed_at: datetime | None = None
     cause: str | None = None
-    """Why it was closed, for what is submitted later."""
+    """Why it was closed or last stopped, for what is submitted later."""
+    ended_by: Actor | None = None
+    """Who closed or stopped it."""
     bypass_until: datetime | None = None
 
 

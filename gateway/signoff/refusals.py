@@ -30,6 +30,7 @@ class Refusals:
         *,
         why: str,
         operation: str,
+        via: str = "command",
         row: ApprovalRequest | None = None,
         session_id: str | None = None,
     ) -> None:
@@ -49,7 +50,7 @@ class Refusals:
                     data={
                         "why": why,
                         "operation": operation,
-                        "via": "command",
+                        "via": via,
                         "platform": person.platform,
                         "user_id": person.user_id,
                         "name": person.name,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable
-from datetime import datetime, timedelta
 from functools import partial
 
 from signoff.authorize import Refused, person_may
@@ -16,17 +14,14 @@ from signoff.dispatcher import Dispatcher
 from signoff.durations import clock as clock_text
 from signoff.endings import done_answer, lost_answer
 from signoff.errors import ChoiceNotOffered, NotPermitted, StoreError, UndoTooLate
-from signoff.model import Actor, Answer, ApprovalRequest, Copy, Event, Message, Session, Tap
-from signoff.ports import AdapterInfo, Clock, Store, Tx
+from signoff.model import Actor, Answer, ApprovalRequest, Copy, Message, Session, Tap
+from signoff.ports import AdapterInfo, Clock, Store
+from signoff.refusals import Refusals
 from signoff.rows import joined, message_key, session_key
 from signoff.tokens import Signer, TokenParts
 from signoff.wording import agent_name, people, safe_name, t
 
 DECISIONS = frozenset({"once", "once_all", "session", "always", "30m", "deny", "confirm", *REASONS})
-REMEMBERED = 2000
-SAME_REFUSAL = timedelta(seconds=60)
-"""The same person refused for the same reason on the same card is recorded once in this time, so that a stranger who
-hammers a button cannot fill the log."""
 
 
 class Taps:
@@ -47,7 +42,7 @@ class Taps:
         self._clock = clock
         self._signer = signer
         self._title = title
-        self._refusals: OrderedDict[tuple[str, ...], datetime] = OrderedDict()
+        self._refusals = Refusals(store, clock)
 
     async def tap(self, profile: str, tap: Tap, info: AdapterInfo) -> Answer:
         """Answer a press. Only a store that cannot save raises nothing and says so."""
@@ -113,7 +108,7 @@ class Taps:
 
     async def _confirm(self, profile: str, tap: Tap, button: Button, choice: str, info: AdapterInfo) -> Answer:
         meaning = await self._panel(profile, button, "confirm", choice)
-        late = self._not_live(meaning, tap, info)
+        late = await self._late(profile, meaning, tap, info)
         if late is not None:
             return late
         return Answer(t("tap.always_first") if choice == "always" else t("tap.critical_first"))
@@ -139,9 +134,10 @@ class Taps:
         if meaning.status == "unknown" and meaning.copy is None:
             return await self._refuse(profile, tap, "moved", row, t("tap.unknown"))
         if decided is None:
-            return self._not_live(meaning, tap, info) or Answer(t("tap.unknown"))
+            return await self._late(profile, meaning, tap, info) or Answer(t("tap.unknown"))
         now = self._clock.now()
         if decided.how == "lost":
+            await self._note(profile, tap, "late", decided.row)
             return Answer(self._lost(decided.row, tap, info), lost=True)
         return Answer(done_answer(decided, now, info.command_prefix))
 
@@ -150,18 +146,22 @@ class Taps:
             row, tap.person, self._clock.now(), platform_title=self._title, prefix=info.command_prefix
         )
 
-    def _not_live(self, meaning: Meaning, tap: Tap, info: AdapterInfo) -> Answer | None:
-        """The answer for a button that means nothing any more; None for a live one of a pending request."""
+    async def _late(self, profile: str, meaning: Meaning, tap: Tap, info: AdapterInfo) -> Answer | None:
+        """The answer for a button that means nothing any more, which is recorded; None for a live one of a pending
+        request."""
         row = meaning.row
         if meaning.status == "replaced" and row is not None:
-            return Answer(t("tap.replaced", id=row.short_id))
-        if meaning.status == "others":
-            return Answer(t("tap.others_panel", person=self._owner(meaning)))
-        if meaning.status == "unknown" or row is None:
-            return Answer(t("tap.unknown"))
-        if row.outcome is not None:
-            return Answer(self._lost(row, tap, info), lost=True)
-        return None
+            why, answer = "replaced", Answer(t("tap.replaced", id=row.short_id))
+        elif meaning.status == "others":
+            why, answer = "others_panel", Answer(t("tap.others_panel", person=self._owner(meaning)))
+        elif meaning.status == "unknown" or row is None:
+            why, answer = "unknown", Answer(t("tap.unknown"))
+        elif row.outcome is not None:
+            why, answer = "late", Answer(self._lost(row, tap, info), lost=True)
+        else:
+            return None
+        await self._note(profile, tap, why, row)
+        return answer
 
     @staticmethod
     def _owner(meaning: Meaning) -> str:
@@ -185,13 +185,13 @@ class Taps:
         if choice == "close":
             meaning = await self._store.transact(partial(tapping.close, profile=profile, button=button))
             self._dispatcher.wake()
-            return self._not_live(meaning, tap, info) or Answer(t("panel.closed"))
+            return await self._late(profile, meaning, tap, info) or Answer(t("panel.closed"))
         if choice == "wait":
             return await self._wait_longer(profile, tap, button, info)
         meaning = await self._panel(profile, button, choice, None)
         if meaning.copy is None:
             return await self._refuse(profile, tap, "moved", row, t("tap.unknown"))
-        return self._not_live(meaning, tap, info) or Answer("")
+        return await self._late(profile, meaning, tap, info) or Answer("")
 
     async def _panel(self, profile: str, button: Button, panel: str, choice: str | None) -> Meaning:
         limit_s = self._broker.profile(profile).approvals.max_timeout_s
@@ -205,7 +205,7 @@ class Taps:
     async def _wait_longer(self, profile: str, tap: Tap, button: Button, info: AdapterInfo) -> Answer:
         limit_s = self._broker.profile(profile).approvals.max_timeout_s
         before = await self._store.transact(partial(tapping.read, profile=profile, button=button))
-        late = self._not_live(before, tap, info)
+        late = await self._late(profile, before, tap, info)
         if late is not None:
             return late
         change = partial(tapping.wait_longer, profile=profile, button=button, limit_s=limit_s)
@@ -294,39 +294,14 @@ class Taps:
         return t("tap.may_not", user=user)
 
     async def _refuse(self, profile: str, tap: Tap, why: str, row: ApprovalRequest | None, text: str) -> Answer:
-        """Answer privately and record who tried what; the same refusal is recorded once a minute."""
-        request_id = row.request_id if row is not None else None
-        key = (profile, tap.person.platform, tap.person.user_id, why, request_id or "")
-        now = self._clock.now()
-        last = self._refusals.get(key)
-        if last is None or now - last >= SAME_REFUSAL:
-            self._refusals[key] = now
-            self._refusals.move_to_end(key)
-            while len(self._refusals) > REMEMBERED:
-                self._refusals.popitem(last=False)
-            await self._record(profile, tap, why, row)
+        """Answer privately, and record who tried what."""
+        await self._note(profile, tap, why, row)
         return Answer(text, alert=True)
 
-    async def _record(self, profile: str, tap: Tap, why: str, row: ApprovalRequest | None) -> None:
-        def change(tx: Tx) -> None:
-            tx.emit(
-                Event(
-                    profile=profile,
-                    type="tap.refused",
-                    at=tx.now,
-                    session_id=row.session_id if row is not None else None,
-                    request_id=row.request_id if row is not None else None,
-                    data={
-                        "why": why,
-                        "platform": tap.person.platform,
-                        "user_id": tap.person.user_id,
-                        "name": tap.person.name,
-                        "destination": str(tap.destination),
-                    },
-                )
-            )
-
-        await self._store.transact(change)
+    async def _note(self, profile: str, tap: Tap, why: str, row: ApprovalRequest | None) -> None:
+        await self._refusals.record(
+            profile, tap.person, tap.destination, why=why, operation="decide", via="button", row=row
+        )
 
 
 def _opener(copy: Copy) -> str:

@@ -75,7 +75,7 @@ def coalesce_key(row: ApprovalRequest) -> str:
 def _void(tx: Tx, row: ApprovalRequest, session: Session, judged: Session) -> ApprovalRequest | None:
     """The row as born cancelled, when what it belongs to ended before it was inserted."""
     if session.closed_at is not None:
-        return replace(row, outcome="cancelled", cause=session.cause or "parent_ended")
+        return replace(row, outcome="cancelled", cause=session.cause or "parent_ended", ended_by=session.ended_by)
     if row.turn_id is not None:
         turn = tx.get(Turn, turn_key(row.profile, row.turn_id))
         if turn is None or turn.session_id != row.session_id:
@@ -83,7 +83,7 @@ def _void(tx: Tx, row: ApprovalRequest, session: Session, judged: Session) -> Ap
         if turn.ended_at is not None:
             return replace(row, outcome="cancelled", cause=turn.cause or "turn_ended", ended_by=turn.ended_by)
     if session.generation != judged.generation:
-        return replace(row, outcome="cancelled", cause=session.cause or "stop_requested")
+        return replace(row, outcome="cancelled", cause=session.cause or "stop_requested", ended_by=session.ended_by)
     return None
 
 

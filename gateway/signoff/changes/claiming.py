@@ -20,7 +20,8 @@ RESULT_EVENTS = {"succeeded": "succeed", "failed": "fail", "not_run": "skip"}
 def claim(
     tx: Tx, profile: str, request_id: str, *, digest: str, claim_id: str, operands: tuple[Operand, ...] | None
 ) -> ApprovalRequest:
-    """Start the action: succeeds once while the approval stands; the same `claim_id` again gets the same answer.
+    """Start the action: succeeds once while the approval stands; the same `claim_id` again gets the same answer, until the
+    run is over: a result, a stop or a turn's end makes every further claim `already_claimed`.
 
     Raises `ClaimRefused` with `not_approved`, `already_claimed`, `digest_mismatch`, `changed_since_review`,
     `cancelled` or `lapsed`. Files that changed since the review take the approval away in this same commit, so the
@@ -31,7 +32,7 @@ def claim(
         raise ClaimRefused(
             "This is not the action that was approved. Ask for this one.", code="digest_mismatch", row=row
         )
-    if row.execution.claim_id == claim_id:
+    if row.execution.claim_id == claim_id and row.execution.state == "claimed":
         return row
     _check_claimable(tx, row)
     if _changed(row, operands):

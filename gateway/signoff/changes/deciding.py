@@ -50,11 +50,16 @@ def offered(row: ApprovalRequest) -> tuple[str, ...]:
     return choices
 
 
-def check_offered(row: ApprovalRequest, choice: str, allowed: tuple[str, ...] | None) -> None:
-    """Raise `ChoiceNotOffered` unless the record and the profile both offer this choice now."""
+def check_offered(
+    row: ApprovalRequest, choice: str, allowed: tuple[str, ...] | None, *, counted: int | None = None
+) -> None:
+    """Raise `ChoiceNotOffered` unless the record and the profile both offer this choice now.
+
+    `counted`: how many followers the tapped card counted; what it offered then it still means.
+    """
     plain = "session" if grants.time_box(choice) else choice
     base = "once" if plain == "once_all" else plain
-    many = plain == "once_all" and row.severity == "critical"
+    many = plain == "once_all" and (row.severity == "critical" or not (row.waiters or counted))
     if many or base not in offered(row) or (allowed is not None and base not in allowed):
         raise ChoiceNotOffered(f"“{choice}” is not on offer for this request. Nothing was decided.", param="choice")
 
@@ -69,7 +74,7 @@ def decide(tx: Tx, profile: str, request_id: str, ruling: Ruling) -> Decided:
         return Decided(row=ending.expire(tx, row), how="lost")
     if row.outcome is not None:
         return Decided(row=row, how="lost")
-    check_offered(row, ruling.choice, ruling.allowed)
+    check_offered(row, ruling.choice, ruling.allowed, counted=ruling.counted)
     voted = _vote(tx, row, ruling)
     if not _carries(voted):
         return Decided(row=voted, how="vote")

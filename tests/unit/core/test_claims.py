@@ -315,3 +315,18 @@ async def _until(holds: Any) -> None:
     async with asyncio.timeout(5):
         while not holds():  # noqa: ASYNC110  # the same of what waits
             await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("end", ["result", "stop"])
+async def test_a_claim_that_was_used_is_not_given_again(world: World, end: str) -> None:
+    row = await approved(world)
+    await world.claim(row, "c1")
+    if end == "result":
+        await world.broker.result("default", row.request_id, "succeeded", 0)
+    else:
+        turn = await world.sessions.open_turn("default", "s")
+        other = await approved(world, action="make other", turn_id=turn.turn_id)
+        await world.claim(other, "c1")
+        await world.sessions.stop("default", "s", BY_BEN)
+        row = other
+    assert await refused(world, row, "c1") == "already_claimed"

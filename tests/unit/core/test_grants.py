@@ -6,7 +6,7 @@ import pytest
 from tests.unit.core.harness import BY_ANN, World
 
 from signoff.changes.grants import time_box
-from signoff.errors import ChoiceNotOffered, GrantNotFound, InvalidInput
+from signoff.errors import ChoiceNotOffered, GrantNotFound
 from signoff.model import Command, replace
 
 
@@ -93,7 +93,7 @@ def test_time_boxes(word: str, minutes: int) -> None:
 async def test_no_time_boxes(world: World, word: str) -> None:
     assert time_box(word) is None
     row = await world.ask()
-    with pytest.raises(InvalidInput):
+    with pytest.raises(ChoiceNotOffered):
         await world.decide(row, word)
     assert (await world.row(row)).outcome is None
 

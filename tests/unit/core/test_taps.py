@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from tests.unit.core.harness import ANN, BEN, PLACE, SIGNER, World, choices_of, person, tokens_of
 
-from signoff.errors import StoreUnavailable
+from signoff.errors import ChoiceNotOffered, StoreUnavailable
 from signoff.model import ApprovalRequest, Code, Destination, Message, Person, Tap, Tool, replace
 from signoff.settings import GrantSettings, PrincipalSettings, Profile
 from signoff.testing.fake_adapter import FakeMessage
@@ -453,3 +453,18 @@ async def test_one_person_behind_two_accounts(make_world: Callable[..., World]) 
     await world.tap(row, "once", "9")
     after = await world.row(row)
     assert (after.outcome, len(after.votes)) == (None, 1)
+
+
+async def test_late_and_replaced_presses_are_recorded(world: World) -> None:
+    row = await world.ask()
+    message, token = await world.button(row, "once")
+    await world.press(token, message)
+    await world.press(token, message, BEN)
+    assert await refusals(world) == ["late"]
+
+
+async def test_once_for_all_needs_somebody_who_waits(world: World) -> None:
+    row = await world.ask()
+    with pytest.raises(ChoiceNotOffered):
+        await world.decide(row, "once_all")
+    assert await unchanged(world, row)

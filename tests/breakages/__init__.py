@@ -1,0 +1,1 @@
+"""The code is broken on purpose, and the suite must notice."""

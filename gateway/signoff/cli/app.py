@@ -14,6 +14,7 @@ from typing import Any, cast
 import click
 
 from signoff.cli.exits import INTERRUPTED, OTHER, USAGE, code_of
+from signoff.cli.output import Suggested
 from signoff.errors import SignoffError
 
 log = logging.getLogger("signoff.cli")
@@ -97,6 +98,8 @@ def run_command(arguments: list[str]) -> int:
         value = cli.main(arguments, prog_name="signoff", standalone_mode=False)
     except click.exceptions.Exit as end:
         return end.exit_code
+    except Suggested as error:
+        return _told(f"{error.message}:", USAGE, verbatim=f" {error.command}")
     except click.ClickException as error:
         return _told(_usage(error), USAGE)
     except (click.Abort, KeyboardInterrupt):
@@ -119,7 +122,7 @@ def _usage(error: click.ClickException) -> str:
     return f"{message} See `{path} --help`."
 
 
-def _told(message: str, code: int) -> int:
+def _told(message: str, code: int, *, verbatim: str = "") -> int:
     line = " ".join(str(message).split())
-    click.echo(f"signoff: {line}", err=True)
+    click.echo(f"signoff: {line}{verbatim}", err=True)
     return code

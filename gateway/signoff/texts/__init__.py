@@ -49,6 +49,7 @@ class Catalogue:
         """Take a parsed catalogue file. Raises TextError for a text that is malformed."""
         self.language = language
         self._texts: dict[str, dict[str, _Pattern]] = {}
+        self._names: dict[str, frozenset[str]] = {}
         self._collect("", tree)
 
     @staticmethod
@@ -87,11 +88,15 @@ class Catalogue:
 
     def placeholders(self, key: str) -> frozenset[str]:
         """Return the names of the values a text needs. Raises TextError for an unknown key."""
+        known = self._names.get(key)
+        if known is not None:
+            return known
         if key not in self._texts:
             raise TextError(f"there is no text {key!r} in the catalogue {self.language!r}")
         forms = self._texts[key]
         names = frozenset[str]().union(*(form.names for form in forms.values()))
-        return names | {_PLURAL_BY} if len(forms) > 1 else names
+        self._names[key] = names | {_PLURAL_BY} if len(forms) > 1 else names
+        return self._names[key]
 
     def forms(self, key: str) -> tuple[str, ...]:
         """Return the raw texts of a key, every plural form of it, with their places as `{name}`."""

@@ -1,0 +1,1 @@
+"""Measurements of this machine: what `signoff bench` prints. Nothing here is part of a running gateway."""

@@ -1,0 +1,84 @@
+"""`demo`: see what Signoff does, without an account, a configuration or anything left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+from signoff.cli.exits import USAGE
+
+if TYPE_CHECKING:
+    from signoff.demo.show import Stage
+
+
+@click.command()
+@click.option("--auto", is_flag=True, help="Press the buttons by itself, for a look or a test.")
+@click.option("--platform", type=click.Choice(["telegram"]), help="Show the cards in a real chat instead.")
+@click.option("--token-env", metavar="NAME", help="The environment variable that holds the bot's token.")
+@click.option("--chat", metavar="ID", help="The chat that the cards go to.")
+@click.option("--approver", metavar="ID", help="Your user id there: you alone may decide.")
+@click.option("--api-base-url", metavar="URL", hidden=True, help="Another origin of the platform's API.")
+def demo(
+    *,
+    auto: bool,
+    platform: str | None,
+    token_env: str | None,
+    chat: str | None,
+    approver: str | None,
+    api_base_url: str | None,
+) -> int:
+    """Let a scripted agent ask you for five things, in this terminal.
+
+    Everything is real but the agent: the gateway, the store, the buttons. It runs nothing and only says what it would
+    run. All files are in a temporary folder that is removed at the end.
+
+    In a real chat: signoff demo --platform telegram --token-env BOT_TOKEN --chat ID --approver ID
+
+    Exit codes: 0 the end or Ctrl-D, 130 Ctrl-C, 75 the chat cannot be reached, 2 wrong usage.
+    """
+    from signoff.demo.running import perform
+
+    stage = _chat_stage(platform, token_env, chat, approver, api_base_url)
+    if stage is None and not auto and not sys.stdin.isatty():
+        click.echo("signoff: demo needs a terminal to type in; --auto lets it press the buttons by itself.", err=True)
+        return USAGE
+    if stage is not None and auto:
+        raise click.UsageError("--auto presses buttons in the terminal, not in a real chat")
+    with TemporaryDirectory(prefix="signoff-demo-") as folder:
+        return asyncio.run(perform(Path(folder), stage, auto=auto))
+
+
+def _chat_stage(
+    platform: str | None, token_env: str | None, chat: str | None, approver: str | None, api_base_url: str | None
+) -> Stage | None:
+    """The real chat that the options name, or None for the terminal."""
+    needed = {"--token-env": token_env, "--chat": chat, "--approver": approver}
+    if platform is None:
+        given = [name for name, value in needed.items() if value is not None]
+        if given:
+            raise click.UsageError(f"{given[0]} goes with --platform")
+        return None
+    missing = [name for name, value in needed.items() if not value]
+    if missing:
+        raise click.UsageError(f"--platform {platform} needs {', '.join(missing)}")
+    token = os.environ.get(token_env or "", "").strip()
+    if not token:
+        raise click.UsageError(f"the environment variable {token_env} is not set; put the bot's token in it")
+    from signoff.demo.show import Stage
+    from signoff.model import Destination
+
+    settings = {"token": token, "mode": "polling"}
+    if api_base_url:
+        settings["api_base_url"] = api_base_url
+    return Stage(
+        destination=Destination(platform, chat or ""),
+        approver=approver or "",
+        settings=settings,
+        title=platform.capitalize(),
+    )

@@ -1,0 +1,63 @@
+"""The terminal: what is printed while a person may be typing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.text import Text
+
+MAX_WIDTH = 92
+"""Longer lines are hard to read."""
+PROMPT = "› "
+
+
+class Screen:
+    """Prints lines above the line being typed. `interactive`: a person types at a prompt."""
+
+    def __init__(self, console: Console, *, interactive: bool) -> None:
+        self.console = console
+        self._interactive = interactive
+        self._prompted = False
+        self._blank = True
+
+    @property
+    def width(self) -> int:
+        """Columns to fill."""
+        return min(self.console.width, MAX_WIDTH)
+
+    def put(self, lines: Iterable[Text | str], *, gap: bool = False) -> None:
+        """Print, wrapped unless a text says `no_wrap`. `gap` leaves a blank line before; the prompt moves below."""
+        asked = self._prompted
+        self._clear()
+        if gap and not self._blank:
+            self.console.print()
+        for line in lines:
+            text = Text(line) if isinstance(line, str) else line
+            whole = text.no_wrap or text.cell_len <= self.width
+            for piece in [text] if whole else text.wrap(self.console, self.width):
+                self.console.print(piece, soft_wrap=True)
+                self._blank = not piece.plain
+        if asked:
+            self.prompt()
+
+    def prompt(self) -> None:
+        """Show that a line may be typed."""
+        if self._interactive and not self._prompted:
+            self.console.print(Text(PROMPT, "bold"), end="", soft_wrap=True)
+            self.console.file.flush()
+            self._prompted = True
+
+    def entered(self) -> None:
+        """The person pressed Enter: the cursor stands on a new line."""
+        self._prompted = False
+
+    def close(self) -> None:
+        """Ask for nothing more."""
+        self._clear()
+        self._interactive = False
+
+    def _clear(self) -> None:
+        if self._prompted:
+            self.console.file.write("\r\x1b[2K" if self.console.is_terminal else "\n")
+            self._prompted = False

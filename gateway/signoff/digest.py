@@ -3,7 +3,8 @@
 It covers the action and the agent's host, as they were sent: no Unicode normalisation, nothing masked. A string with
 bytes that are no UTF-8 (Python's surrogate escapes) is hashed as `{"$bytes": <base64>}`, so that two different byte
 strings never look alike; an object that itself has a member `$bytes` or `$literal` is hashed as
-`{"$literal": <object>}`, so that it never looks like such a string. Test vectors stand in docs/digest.md; every client must agree with them.
+`{"$literal": <object>}`, so that it never looks like such a string. Test vectors stand in docs/digest.md; every
+client must agree with them.
 """
 
 from __future__ import annotations

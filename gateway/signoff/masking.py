@@ -4,8 +4,10 @@ A secret is found by its form (prefixes of issuers, JWT, private keys, addresses
 it (`DB_PASSWORD=…`, `--token …`, `Authorization: …`), or because a long word looks drawn by lot. A mask covers only
 characters of `[A-Za-z0-9_+/=.-]` inside one word: `gh⟨36 masked⟩9k` from 16 characters up, `⟨9 masked⟩` below.
 
-Never covered: a command word that has arguments, operators, expansions (`$(…)`, `$NAME`), paths, and the value of a
-variable that the same text runs as a command. A mask must not hide what is done, so in doubt the word stays.
+Never covered: a command word that has arguments, operators, expansions (`$(…)`, `$NAME`), paths, the value of a
+variable that the same text runs, and a value that could name a program where the text could run it (`secret_names`
+has the rule). A mask must not hide what is done, so in doubt the word stays; a word with a known form, with a digit or
+a capital beside a secret name, or drawn by lot is masked all the same.
 Known limits: a password with blanks is masked only where nothing in it could be run; lower-case letters alone never
 count as random; 40 and 64 hexadecimal digits and UUIDs are names unless a name beside them says otherwise; a secret
 spelt in pieces (`gh"p_…"`) is not put together.

@@ -1,4 +1,4 @@
-"""Which long words look drawn by lot (keys, tokens) rather than written by somebody (names, paths, versions)."""
+"""Which words look drawn by lot (keys, tokens), and which somebody wrote: names, paths, programs."""
 
 from __future__ import annotations
 
@@ -26,6 +26,25 @@ _PIECE: Final = re.compile(r"[A-Za-z0-9]+")
 _NAME_PART: Final = re.compile(
     r"(?<![A-Za-z0-9+=])(?:[A-Za-z][a-z]{2,}+|[a-z]{2,}+)(?:[A-Z][a-z]++)*+[0-9]{0,3}(?![A-Za-z0-9+=])"
 )
+
+
+MAX_PROGRAM: Final = 20
+"""Longest plain word that is taken for a possible program; names of programs are rarely longer."""
+_PLAIN_WORD: Final = re.compile(r"[a-z][a-z/._-]*")
+_NUMBERED_PROGRAM: Final = re.compile(
+    r"(?:python|pypy|perl|ruby|php|lua|node|pip|gcc)[0-9][0-9.]{0,4}|base(?:32|64)|(?:md5|sha(?:1|224|256|384|512))sum"
+    r"|b2sum|bzip2|bunzip2|7z[arz]?|k3s|s3cmd|gpg2|e2fsck|mke2fs|tune2fs|mkfs\.[a-z0-9]+"
+)
+
+
+def could_be_program(word: str) -> bool:
+    """Tell whether a word of at most 20 characters could name a program: small letters without digits, `./` and `-`.
+
+    A few programs with digits in their names count as well (`python3`, `sha256sum`).
+    """
+    if len(word) > MAX_PROGRAM:
+        return False
+    return _PLAIN_WORD.fullmatch(word) is not None or _NUMBERED_PROGRAM.fullmatch(word) is not None
 
 
 def _turns(piece: str) -> int:

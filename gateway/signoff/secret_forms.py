@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from signoff.randomness import MIN_WORD, looks_like_path, looks_random
+from signoff.randomness import MIN_WORD, could_be_program, looks_like_path, looks_random
 
 Span = tuple[int, int]
 
@@ -31,7 +31,11 @@ _HOOK: Final = re.compile(
     r"(?:hooks\.slack\.com/(?:services|workflows|triggers)/[A-Za-z0-9_]{1,32}/[A-Za-z0-9_]{1,32}/"
     r"|discord(?:app)?\.com/api/webhooks/[0-9]{1,24}/)([A-Za-z0-9_-]+)"
 )
-_USERINFO: Final = re.compile(r"://[^\s/:@\"'<>]*+:([^\s/@\"'<>$`]++)@")
+# User and password end at whatever could begin a command, so that no mask covers an operator's other side.
+_USERINFO: Final = re.compile(
+    r"(?<![A-Za-z0-9_+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://"
+    r"[^\s/:@\"'<>;|&{},!()$`\\]*+:([^\s/@\"'<>;|&{},!()$`\\]++)@"
+)
 _SCHEME: Final = re.compile(r"\b(?:bearer|basic)[ \t]{1,4}([A-Za-z0-9_+/=.-]{8,})", re.IGNORECASE | re.ASCII)
 _LONG: Final = re.compile(rf"(?<![A-Za-z0-9_+/.-])[A-Za-z0-9_+/.-]{{{MIN_WORD - 2},}}={{0,2}}")
 # What follows a token in an address that goes on: `…/getMe`.
@@ -42,9 +46,10 @@ _PEM: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----
 _PEM_END: Final = "-----END"
 _PEM_WORD: Final = re.compile(r"[A-Za-z0-9+/]{4,}={0,2}")
 _PEM_LINE: Final = 16
+_JUDGED: Final = 128
 
 # A command with an option that carries a password. Both are looked for inside one simple command.
-_SIMPLE_COMMAND: Final = re.compile(r"[^\n;|&]+")
+_SIMPLE_COMMAND: Final = re.compile(r"[^\n;|&(`]+")
 _LOGIN_WORD: Final = re.compile(r"mysql|mariadb|sshpass|redis-cli|login|curl|wget|openssl")
 _PLAIN: Final = r"[\"']?([^\s\"'$`<>()-][^\s\"'$`<>()]*)"
 _LOGINS: Final = tuple(
@@ -73,9 +78,9 @@ def addressed(text: str) -> Iterator[Span]:
         for match in pattern.finditer(text):
             yield match.span(1)
     for match in _SCHEME.finditer(text):
-        # Prose goes on with words ("basic authentication"); credentials have digits, capitals or length.
-        word = match[1][:_PEM_LINE + 4]
-        if len(word) >= 20 or any(char.isdigit() for char in word) or not (word.islower() or word.istitle()):
+        # Prose goes on with words ("basic authentication"); credentials have digits or capitals.
+        word = match[1][:_JUDGED]
+        if any(char.isdigit() for char in word) or not (word.islower() or word.istitle()):
             yield match.span(1)
 
 
@@ -131,4 +136,11 @@ def logins(text: str) -> Iterator[Span]:
             named = name.search(text, command.start(), command.end())
             if named:
                 for match in option.finditer(text, named.end(), command.end()):
-                    yield match.span(1)
+                    if not _may_run(text, named.end(), match):
+                        yield match.span(1)
+
+
+def _may_run(text: str, named_end: int, match: re.Match[str]) -> bool:
+    """Tell whether the value is a word of its own that another program would run: `sshpass -e xargs -p rm`."""
+    apart = text[match.start(1) - 1] in " \t\"'"
+    return apart and match.start() > named_end + 1 and could_be_program(match[1][:_JUDGED])

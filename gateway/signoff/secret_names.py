@@ -1,4 +1,12 @@
-"""Secrets known by the name beside them: `DB_PASSWORD=…`, `--token …`, `"api_key": "…"`, `Authorization: …`."""
+"""Secrets known by the name beside them: `DB_PASSWORD=…`, `--token …`, `"api_key": "…"`, `Authorization: …`.
+
+A name alone never hides what could run. The value of a variable stays visible when the text runs that variable,
+directly or through another (`a=$TOKEN; $a`, `X=TOKEN; ${!X}`, `printenv TOKEN | sh`). It also stays visible when it
+could name a program (a plain small-letter word or path of at most 20 characters, or a word that the text has as a
+command) and the text has any means to run a value: `$`, a backtick, `eval`, `declare`, a shell or an interpreter. The
+word behind an option (`--token rm`) stays visible whenever it could name a program, since xargs and its kin run the
+words that follow. All other values are masked: with a digit or a capital in it, a word is taken for a secret.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from signoff.randomness import looks_like_path, looks_random
+from signoff.randomness import could_be_program, looks_like_path, looks_random
 
 Span = tuple[int, int]
 
@@ -51,9 +59,27 @@ _MAX_JUDGED: Final = 128
 
 _VARIABLE: Final = re.compile(r"\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)")
 _RUN_VARIABLE: Final = re.compile(
-    r"(?:^|[\n;|&(`{!]|\b(?:eval|sudo|doas|exec|xargs|command|time|nohup|env|then|do|else|-c)[ \t])[ \t\"']*+"
-    r"\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)"
+    r"(?:^|[\n;|&(`{!]|\b(?:eval|sudo|doas|exec|xargs|command|time|nohup|env|then|do|else)[ \t]|[ \t]-[a-z]{0,3}c[ \t])"
+    r"[ \t\"'\\]*+\$\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)"
 )
+_ASSIGNED: Final = re.compile(
+    r"(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,63})\+?=[\"']?(?:\$\{?[!#]?)?([A-Za-z_][A-Za-z0-9_]{0,63})(?![A-Za-z0-9_=])"
+)
+_SHELL: Final = r"(?:ba|da|z|k|mk|a|fi|c|tc)?sh"
+_PIPED: Final = re.compile(rf"\|&?[ \t]*(?:[\w./-]+[ \t]+){{0,3}}(?:/[\w./-]*/)?{_SHELL}(?![\w.-])", re.ASCII)
+_PRINTED: Final = re.compile(
+    r"(?<![A-Za-z0-9_.-])(?:echo|printenv|printf[ \t]+\S{1,40})[ \t]+[\"']*\$?\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)"
+)
+_PRINTED_AND_RUN: Final = re.compile(
+    r"(?:^|[\n;|&({!]|\beval[ \t])[ \t\"']*+(?:\$\(|`)[ \t]*+(?:echo|printenv)[ \t]+[\"']*"
+    r"\$?\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)"
+)
+# What can turn a value into a program. A file's ending (`run.sh`) is none of these.
+_MEANS_TO_RUN: Final = re.compile(
+    rf"[$`]|(?<![A-Za-z0-9_.-])(?:{_SHELL}|eval|printenv|declare|typeset|local|source|xargs|parallel|watch|ssh|su"
+    r"|python[0-9.]*|perl|ruby|node|php|awk|lua|cmd|powershell|pwsh|iex)(?![A-Za-z0-9_-])"
+)
+_COMMAND_WORD: Final = re.compile(r"(?:^|[\n;|&(`{!])[ \t]*+([A-Za-z0-9_./-]{1,40})(?![A-Za-z0-9_./=-])")
 
 
 def says_secret(name: str) -> bool:
@@ -66,6 +92,24 @@ def says_secret(name: str) -> bool:
     return bool(_SECRET_NAME.search(joined) or _AUTH_NAME.search(joined))
 
 
+def _run_variables(text: str) -> set[str]:
+    """Names of variables whose value the text runs, also by way of another variable, a reference or a pipe."""
+    run = {*_RUN_VARIABLE.findall(text), *_PRINTED_AND_RUN.findall(text)}
+    if _PIPED.search(text):
+        run.update(_PRINTED.findall(text))
+    if not run:
+        return run
+    leads_to: dict[str, set[str]] = {}
+    for name, value in _ASSIGNED.findall(text):
+        leads_to.setdefault(name, set()).add(value)
+    todo = list(run)
+    while todo:
+        found = leads_to.pop(todo.pop(), set()) - run
+        run |= found
+        todo += found
+    return run
+
+
 class NamedSecrets:
     """Finds the values beside secret names in one text."""
 
@@ -73,7 +117,9 @@ class NamedSecrets:
         self._text = text
         # A value that the same text expands may be run by it, and a mask would hide what runs.
         self._expanded = set(_VARIABLE.findall(text))
-        self._run = set(_RUN_VARIABLE.findall(text))
+        self._run = _run_variables(text)
+        self._can_run = _MEANS_TO_RUN.search(text) is not None
+        self._commands = set(_COMMAND_WORD.findall(text)) if self._can_run else set()
         self._bare_end = 0
         self._stop = -1
 
@@ -91,7 +137,18 @@ class NamedSecrets:
             at = self._value_start(name, start, name_end) if says_secret(name) else -1
             for span in self._value(name, at) if at >= 0 else ():
                 value_end = max(value_end, span[1])
-                yield span
+                if not self._may_run(name, at, span):
+                    yield span
+
+    def _may_run(self, name: str, at: int, span: Span) -> bool:
+        """Tell whether a mask over this value could hide what runs."""
+        first = self._text[span[0] : min(span[1], span[0] + _MAX_JUDGED)].split(maxsplit=1)[:1]
+        if not first:
+            return False
+        behind_option = name.startswith("-") and self._text[at - 1] in " \t,"
+        if behind_option and could_be_program(first[0]):
+            return len(first[0]) == span[1] - span[0] or self._can_run
+        return self._can_run and (could_be_program(first[0]) or first[0] in self._commands)
 
     def _value_start(self, name: str, start: int, end: int) -> int:
         """Return where the value of a name begins, or -1 where none does."""

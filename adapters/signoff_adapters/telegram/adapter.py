@@ -307,10 +307,11 @@ def _explained(error: TelegramError) -> AdapterError:
 
 
 async def _read_body(request: web.Request) -> bytes | None:
-    """The body; None when it is larger than any update."""
-    body = bytearray()
-    async for chunk in request.content.iter_chunked(64 * 1024):
-        body += chunk
-        if len(body) > BODY_MAX_BYTES:
-            return None
-    return bytes(body)
+    """The body; None when it is larger than any update. The listener may have read it from the stream already."""
+    from aiohttp import web
+
+    try:
+        body = await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        return None
+    return body if len(body) <= BODY_MAX_BYTES else None

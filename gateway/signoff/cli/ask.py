@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from signoff.cli.asking import Wish, asked, asking_options, told, until_interrupted, working_folder
+from signoff.cli.asking import Wish, asked, asking_options, check_texts, told, until_interrupted, working_folder
 from signoff.cli.connect import Place, placed
 from signoff.cli.exits import code_of_asking, code_of_record
 from signoff.cli.output import put_json
@@ -46,6 +46,7 @@ def ask(
     Exit codes: 0 approved, 77 not approved, 75 nobody could be asked or no gateway, 130 interrupted (the question is
     withdrawn), 2 wrong usage.
     """
+    check_texts(command, operands)
     given = sum((bool(command), code is not None, tool is not None))
     if given != 1:
         raise click.UsageError("Give one of: a command text, --code, or --tool with --arguments")

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import click
+import msgspec
 from msgspec import UNSET, Struct
 
 from signoff.cli.connect import ASK_PATIENCE_S, Place
@@ -19,6 +20,7 @@ from signoff.cli.exits import INTERRUPTED
 from signoff.cli.output import span
 from signoff.client import ApprovalRecord, Client
 from signoff.client.turns import to_the_end
+from signoff.errors import InvalidInput
 from signoff.ids import new_id
 from signoff.model import Action
 from signoff.visible import visible
@@ -85,6 +87,7 @@ async def asked(place: Place, wish: Wish, action: Action) -> AsyncIterator[tuple
     Without a session one is declared for this question alone, at `wish.to` or the profile's fallback destination, and
     ended with it, so that nothing granted for "this session" outlives the command.
     """
+    check_texts(wish, action)
     async with place.client(ASK_PATIENCE_S) as client:
         session_id = wish.session_id
         if wish.to is not None or not session_id:
@@ -150,6 +153,17 @@ def told(record: ApprovalRecord) -> str:
     if not record.may_run and record.outcome == "approved":
         said = record.message.removeprefix("BLOCKED: ")
     return " ".join(said.split())
+
+
+def check_texts(*values: Any) -> None:
+    """Raise `InvalidInput` where a text in these is not UTF-8: a person could not be shown what is asked."""
+    try:
+        msgspec.json.encode(values)
+    except UnicodeEncodeError:
+        raise InvalidInput(
+            "An argument (or the working folder's name) is not UTF-8, so it cannot be shown to anybody and cannot be "
+            "asked here; nobody was asked. Rename the file, or name it through a script."
+        ) from None
 
 
 def working_folder() -> str | None:

@@ -13,6 +13,14 @@ import msgspec
 from signoff.visible import visible
 
 
+class Suggested(click.UsageError):
+    """A wrong use with the command to type instead, which is printed as it is: quoted text keeps its line breaks."""
+
+    def __init__(self, message: str, command: str) -> None:
+        super().__init__(message)
+        self.command = command
+
+
 def put_json(value: Any) -> None:
     """One JSON value on standard output, indented for people's eyes on a terminal."""
     encoded = msgspec.json.encode(value)

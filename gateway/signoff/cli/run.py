@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from signoff.cli.asking import Wish, asked, asking_options, told, until_interrupted, working_folder
+from signoff.cli.asking import Wish, asked, asking_options, check_texts, told, until_interrupted, working_folder
 from signoff.cli.child import run_child
 from signoff.cli.connect import Place, placed
 from signoff.cli.exits import NOT_FOUND, OK, code_of_asking, code_of_record
-from signoff.cli.output import put_json
+from signoff.cli.output import Suggested, put_json
 from signoff.client import ApprovalRecord, Client, operands_of
 from signoff.errors import SignoffError
 from signoff.model import Command
@@ -38,6 +38,7 @@ def run(place: Place, /, *, argv: tuple[str, ...], shell: bool, operands: tuple[
     Exit codes: that of CMD when it ran (127 no such program, 128 + N ended by signal N); 77 not approved, 75 nobody
     could be asked or no gateway, 130 interrupted (the question is withdrawn), 2 wrong usage.
     """
+    check_texts(argv, operands)
     folder = working_folder()
     program = _program(argv, shell)
     if program is None:
@@ -70,9 +71,10 @@ def _program(argv: tuple[str, ...], shell: bool) -> list[str] | None:
     if shutil.which(argv[0]) is not None:
         return list(argv)
     if len(argv) == 1 and any(char.isspace() for char in argv[0]):
-        raise click.UsageError(
+        raise Suggested(
             f"{argv[0]!r} is one argument, so it names one program, which does not exist. Type the words apart, or "
-            f"have a shell read them: signoff run --shell {shlex.quote(argv[0])}"
+            "have a shell read them",
+            shlex.join(("signoff", "run", "--shell", *(("--",) if argv[0].startswith("-") else ()), argv[0])),
         )
     return None
 

@@ -2,7 +2,6 @@
 
 from signoff.client.blocking import BlockingClient, BlockingTurn
 from signoff.client.client import Client
-from signoff.operands import operands_of
 from signoff.client.records import (
     ApprovalRecord,
     EventRecord,
@@ -14,6 +13,7 @@ from signoff.client.records import (
     Who,
 )
 from signoff.client.turns import Turn
+from signoff.operands import operands_of
 
 __all__ = [
     "ApprovalRecord",

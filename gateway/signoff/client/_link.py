@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import aiohttp
 from msgspec import Struct
 
 from signoff.client import _wire
 from signoff.client._wire import Call
-from signoff.errors import GatewayUnreachable, SignoffError
+from signoff.errors import GatewayUnreachable, InvalidInput, SignoffError
 
 log = logging.getLogger("signoff.client")
 
@@ -26,6 +29,7 @@ QUIET_S = 75.0
 """An event stream this long without a byte is taken for dead; the gateway sends a comment more often."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 """Pauses double from the first to the longest, so that many clients do not crush a gateway that comes back."""
+_IN_HEADER = re.compile(r"[!-~]+")
 PASSING = frozenset({408, 425, 429, 502, 503, 504})
 """Statuses of a gateway (or a proxy before it) that is not ready now."""
 
@@ -109,7 +113,7 @@ class Link:
             return found
         refusal = _wire.failure(answer.status, found)
         if answer.status in PASSING:
-            raise Lost(refusal.message, sent=False, after_s=_retry_after(answer))
+            raise Lost(refusal.message, sent=False, after_s=_retry_after(answer), defect=_own(answer, refusal))
         if answer.status >= 500:
             raise Lost(refusal.message, sent=True, defect=refusal)
         raise refusal
@@ -148,7 +152,8 @@ class Link:
                 if answer.status >= 400:
                     refusal = _wire.failure(answer.status, await answer.read())
                     if answer.status in PASSING or answer.status >= 500:
-                        raise Lost(refusal.message, sent=False, after_s=_retry_after(answer))
+                        own = _own(answer, refusal)
+                        raise Lost(refusal.message, sent=False, after_s=_retry_after(answer), defect=own)
                     raise refusal
                 yield answer.content
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -176,6 +181,46 @@ class Link:
             f"No gateway answers at {self.address.shown} ({lost.why}; tried for {after_s:.0f} s). "
             "Start one with `signoff serve`, or set SIGNOFF_URL."
         )
+
+
+def address_of(url: str, named: str) -> str:
+    """The origin that `url` writes; `named` is what the caller set it by. Raises `InvalidInput`.
+
+    What is wrong with it is told without repeating what may be a password.
+    """
+    form = "Write http://HOST:PORT."
+    if not url.startswith(("http://", "https://")):
+        told = "It" if "@" in url else repr(url[:200])
+        raise InvalidInput(f"{named}: {told} is not the address of a gateway. {form}", param="url")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host, parts = None, urlsplit("")
+    if "@" in parts.netloc:
+        raise InvalidInput(
+            f"{named} holds a user or a password, which no gateway asks for. {form} The key goes into SIGNOFF_KEY.",
+            param="url",
+        )
+    if not host or not url.isprintable() or " " in url or parts.query or parts.fragment or parts.path.strip("/"):
+        raise InvalidInput(f"{named} is not the address of a gateway. {form[:-1]}, with nothing after it.", param="url")
+    return url.rstrip("/")
+
+
+def header_text(text: str | None, named: str, param: str) -> str | None:
+    """`text` as it may stand in a header; `named` is what the caller set it by. Raises `InvalidInput`."""
+    if text is not None and not _IN_HEADER.fullmatch(text):
+        raise InvalidInput(
+            f"{named} holds a space, a line break or another character that cannot stand there. Set it to the "
+            f"{param} alone, without what is before or after it.",
+            param=param,
+        )
+    return text
+
+
+def _own(answer: aiohttp.ClientResponse, refusal: SignoffError) -> SignoffError | None:
+    """A gateway that answers that it is asked too much is there: once patience ends, that is the error."""
+    return refusal if answer.status == HTTPStatus.TOO_MANY_REQUESTS else None
 
 
 def _type_of(body: bytes | None) -> dict[str, str]:

@@ -10,12 +10,12 @@ import msgspec
 
 from signoff.client import _wire
 from signoff.client._link import Link
-from signoff.operands import collected_again
 from signoff.client.records import ApprovalRecord, Question
 from signoff.client.turns import to_the_end
 from signoff.errors import ClaimRefused, RequestNotFound, SignoffError
 from signoff.ids import new_id
 from signoff.model import Command
+from signoff.operands import collected_again
 
 log = logging.getLogger("signoff.client")
 

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from signoff.client import _sse, _wire
-from signoff.client._link import Address, Backoff, Link, Lost
+from signoff.client._link import Address, Backoff, Link, Lost, address_of, header_text
 from signoff.client.asking import Asking, Seen, claimed
 from signoff.client.records import (
     ApprovalRecord,
@@ -44,7 +44,8 @@ class Client:
     """Asks, decides and administers. Use it as `async with Client() as client`.
 
     Unset arguments come from SIGNOFF_URL, SIGNOFF_KEY, SIGNOFF_PROFILE, SIGNOFF_SESSION_ID and SIGNOFF_TURN_ID.
-    `socket` is the gateway's local administration socket, which needs no key.
+    `socket` is the gateway's local administration socket, which needs no key. Raises `InvalidInput` for an address
+    that is no `http://HOST:PORT`, or a key or profile that cannot stand in a header.
     """
 
     def __init__(
@@ -63,10 +64,12 @@ class Client:
         self._session_id = session_id or variables.get("SIGNOFF_SESSION_ID") or None
         self._turn_id = turn_id or variables.get("SIGNOFF_TURN_ID") or None
         address = Address(
-            url=_origin(url or variables.get("SIGNOFF_URL") or "http://127.0.0.1:8787"),
-            key=None if socket else (key or variables.get("SIGNOFF_KEY") or None),
+            url=address_of(
+                url or variables.get("SIGNOFF_URL") or "http://127.0.0.1:8787", "url" if url else "SIGNOFF_URL"
+            ),
+            key=None if socket else _header(key, variables, "SIGNOFF_KEY"),
             socket=Path(socket) if socket else None,
-            profile=profile or variables.get("SIGNOFF_PROFILE") or None,
+            profile=_header(profile, variables, "SIGNOFF_PROFILE"),
         )
         self._link = Link(address, unreachable_after_s=unreachable_after_s)
         self._running: dict[str, Turn] = {}
@@ -328,7 +331,6 @@ def _seconds(timeout_s: float | None) -> float | None:
     return timeout_s
 
 
-def _origin(url: str) -> str:
-    if not url.startswith(("http://", "https://")):
-        raise InvalidInput(f"{url!r} is not the address of a gateway; write http://HOST:PORT.", param="url")
-    return url.rstrip("/")
+def _header(given: str | None, variables: Mapping[str, str], variable: str) -> str | None:
+    param = variable.removeprefix("SIGNOFF_").lower()
+    return header_text(given or variables.get(variable) or None, param if given else variable, param)

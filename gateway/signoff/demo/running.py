@@ -9,11 +9,10 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.text import Text
 
 from signoff.demo.keyboard import typed_lines
-from signoff.demo.screen import Screen
+from signoff.demo.screen import Screen, Terminal
 from signoff.demo.script import AGENT, SCENES
 from signoff.demo.show import Show, Stage, stage_config
 from signoff.demo.terminal import PLACE, YOU, TerminalAdapter
@@ -30,7 +29,7 @@ async def perform(folder: Path, stage: Stage | None, *, auto: bool) -> int:
     """Run the demonstration; the exit code. Files are written to `folder` alone."""
     # What the adapters log is told here in sentences of its own.
     logging.getLogger("signoff_adapters").addHandler(logging.NullHandler())
-    console = Console(highlight=False)
+    console = Terminal(highlight=False)
     screen = Screen(console, interactive=stage is None and not auto)
     adapter = TerminalAdapter(screen, folder) if stage is None else None
     stage = stage or Stage(destination=PLACE, approver=YOU.user_id)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
 
 from rich.console import Console
@@ -10,6 +12,15 @@ from rich.text import Text
 MAX_WIDTH = 92
 """Longer lines are hard to read."""
 PROMPT = "› "
+
+
+class Terminal(Console):
+    """Rich's console; when nobody reads any more, as behind `| head`, the rest is not shown instead of raised."""
+
+    def on_broken_pipe(self) -> None:
+        """Go on in silence; the interpreter's own flush at the end must find an open file."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Screen:

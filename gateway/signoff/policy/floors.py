@@ -6,10 +6,11 @@ import unicodedata
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 
 import msgspec
 
-from signoff.policy import paths
+from signoff.policy import copying, paths
 from signoff.policy.paths import PathFacts
 from signoff.policy.shell import UNKNOWN, Command, Script, Word
 from signoff.policy.shell.deadline import Deadline
@@ -210,22 +211,35 @@ _CLASSES: dict[str, Callable[[Word, str | None, PathFacts], bool]] = {
 # Checks of their own
 
 
-_FIND_NEUTRAL = frozenset({"-delete", "-depth", "-type", "-xdev", "-mount", "-print", "-noleaf", "-H", "-L", "-P"})
+_FIND_NEUTRAL = frozenset(
+    {"-delete", "-depth", "-d", "-type", "-xdev", "-x", "-mount", "-print", "-print0", "-ls", "-noleaf"}
+    | {"-H", "-L", "-P", "-follow", "-mindepth", "-maxdepth", "-true", "-a", "-and", "-warn", "-nowarn"}
+    | {"-daystart", "-ignore_readdir_race"}
+)
+"""Words of find that let everything through, or leave only the kind or the depth to choose."""
 
 
 def _find_deletes(seen: Seen) -> bool:
-    """`find FOLDER -delete` without a test that leaves anything out."""
-    options = {word.text for word in seen.words[1:] if word.text.startswith("-")}
-    if "-delete" in options:
-        return options <= _FIND_NEUTRAL
-    texts = [word.text for word in seen.words]
-    deletes = any(
-        texts[place + 1 : place + 2] and texts[place + 1].rpartition("/")[2] == "rm"
-        for place, text in enumerate(texts)
-        if text in {"-exec", "-execdir"}
+    """`find FOLDER -delete` or `-exec rm` without a test that leaves anything out."""
+    texts = [word.text for word in seen.words[1:]]
+    if "-delete" in texts:
+        return _leaves_nothing_out(texts[: texts.index("-delete")])
+    return any(
+        text in {"-exec", "-execdir"} and following.rpartition("/")[2] == "rm" and _leaves_nothing_out(texts[:place])
+        for place, (text, following) in enumerate(pairwise(texts))
     )
-    before = texts[: next((place for place, text in enumerate(texts) if text.startswith("-exec")), 0)]
-    return deletes and all(text in _FIND_NEUTRAL for text in before if text.startswith("-"))
+
+
+def _leaves_nothing_out(before: list[str]) -> bool:
+    """Whether what stands before an action of find lets everything through to it."""
+    if not {"(", ")", "!", "-not"} & set(before):
+        ors = [place for place, text in enumerate(before) if text in {"-o", "-or", ","}]
+        before = before[ors[-1] + 1 :] if ors else before
+    options = {text for text in before if text.startswith("-")}
+    if "!" in before or not options <= _FIND_NEUTRAL:
+        return False
+    # The topmost folders hold everything; the topmost files alone are a choice.
+    return "-maxdepth" not in options or "-type" not in options or "d" in before
 
 
 def _not_only_files(seen: Seen) -> bool:
@@ -240,6 +254,23 @@ def _not_only_files(seen: Seen) -> bool:
 def _last_is_disk(seen: Seen) -> bool:
     operands = seen.operands
     return bool(operands) and paths.is_disk(operands[-1], seen.command.cwd, seen.facts.paths)
+
+
+def _moves_system(seen: Seen) -> bool:
+    facts, cwd = seen.facts.paths, seen.command.cwd
+    return any(
+        paths.is_system(word, cwd, facts) or paths.is_root(word, cwd, facts) for word in copying.moved(seen.words)
+    )
+
+
+def _copies_own(seen: Seen) -> bool:
+    """A copy of a whole folder in which our state lies carries the state away."""
+    cwd = seen.command.cwd
+    left_out = copying.left_out(seen.words)
+    return any(
+        paths.holds_own_state(word, base, seen.facts.paths, left_out)
+        for word, base in copying.sources(seen.words, program_name(seen.words[0], cwd), cwd)
+    )
 
 
 def _kill_targets(seen: Seen) -> list[str]:
@@ -320,6 +351,8 @@ _CHECKS: dict[str, Callable[[Seen], bool]] = {
     "find_deletes": _find_deletes,
     "not_only_files": _not_only_files,
     "last_is_disk": _last_is_disk,
+    "moves_system": _moves_system,
+    "copies_own": _copies_own,
     "kills_everything": _kills_everything,
     "kills_own": _kills_own,
     "names_own": _names_own,
@@ -328,3 +361,13 @@ _CHECKS: dict[str, Callable[[Seen], bool]] = {
     "own_command": _own_command,
     "touches_own": _touches_own,
 }
+
+
+def own_file(path: str, cwd: str | None, facts: OwnFacts) -> Hit | None:
+    """The floor that the change of one file falls under: the gateway's own files are nobody's to write."""
+    text = path
+    if facts.paths.home is not None and (path == "~" or path.startswith("~/")):
+        text = facts.paths.home + path[1:]
+    if not paths.is_own(Word(text), cwd, facts.paths):
+        return None
+    return Hit("floor.own_state", "changes or deletes the gateway's own state or configuration", path)

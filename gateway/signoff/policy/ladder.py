@@ -12,6 +12,7 @@ from signoff.policy.floors import OwnFacts
 from signoff.policy.paths import PathFacts
 from signoff.policy.shell import UNKNOWN, Script, read_shell
 from signoff.policy.shell.deadline import Deadline, GivenUpError
+from signoff.policy.shell.machine import TOO_DEEP
 from signoff.policy.verdict import Severity, Verdict
 
 Mode = Literal["deny", "approve", "defer"]
@@ -77,7 +78,10 @@ def judge(
     `text` is the command, the code, the name of a tool, the path of a file, the key of a plugin's rule or the name of
     the server that asks. Never raises on any text; `clock` bounds the time a command is read.
     """
-    script = _read(text, context, clock) if action_kind == "command" else Script()
+    try:
+        script = _read(text, context, clock) if action_kind == "command" else Script()
+    except (RecursionError, MemoryError):
+        script = Script(problems=(TOO_DEEP,))
     subject = Subject(
         action_kind=action_kind, text=text, context=context, script=script, deadline=Deadline(clock, JUDGING_BUDGET_S)
     )
@@ -85,12 +89,20 @@ def judge(
         try:
             verdict = rung.decide(subject)
         except GivenUpError as error:
-            problems = (*script.problems, error.reason)
-            subject = replace(subject, script=replace(script, problems=problems))
+            subject = _with_problem(subject, error.reason)
+            continue
+        except (RecursionError, MemoryError):
+            subject = _with_problem(subject, TOO_DEEP)
             continue
         if verdict is not None:
             return verdict
     return _person(subject)
+
+
+def _with_problem(subject: Subject, problem: str) -> Subject:
+    """The subject after a step gave up: what that step would have found may be there, so no bypass may allow it."""
+    problems = tuple(dict.fromkeys((*subject.script.problems, problem)))
+    return replace(subject, script=replace(subject.script, problems=problems))
 
 
 def _read(text: str, context: JudgeContext, clock: Callable[[], float]) -> Script:
@@ -125,11 +137,14 @@ def _isolated(subject: Subject) -> Verdict | None:
 
 
 def _floors(subject: Subject) -> Verdict | None:
-    if subject.action_kind != "command":
-        return None
     context = subject.context
     facts = OwnFacts(paths=PathFacts(home=context.home, own=context.own_paths), pid=context.own_pid)
-    if context.shell in windows.SHELLS:
+    hit: floors.Hit | None
+    if subject.action_kind == "file_write":
+        hit = floors.own_file(subject.text, context.cwd, facts)
+    elif subject.action_kind != "command":
+        return None
+    elif context.shell in windows.SHELLS:
         hit = windows.find(subject.script, facts, subject.deadline)
     else:
         hit = floors.find(subject.script, facts, subject.deadline) or _carried_windows(subject, facts)

@@ -20,6 +20,9 @@ _DISK = re.compile(
     r"|nvme[\d*?\[]\S*|mmcblk[\d*?\[]\S*|nbd[\d*?\[]\S*|a?da[\d*?\[]\S*|root)"
 )
 _ESCAPED = re.compile(r"\\(.)")
+_UNKNOWN_PROCESS = re.compile(rf"/+proc/+{UNKNOWN}/+root(?=/|\Z)")
+_PROCESS_ROOT_DEPTH = 3
+"""`/proc`, a process and `root`: the kernel's link back to the root folder; `cwd` there leads to its folder."""
 
 
 class PathFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +36,7 @@ class PathFacts(msgspec.Struct, frozen=True, kw_only=True):
 def parts(word: Word, cwd: str | None) -> tuple[str, ...] | None:
     """The components of a path with `.` and `..` resolved, as glob patterns; None when it is relative to an unknown
     folder or not known to its end. Every floor of a command asks this of the same few words."""
-    text = word.pattern if word.pattern is not None else word.text
+    text = _UNKNOWN_PROCESS.sub("/", word.pattern if word.pattern is not None else word.text, count=1)
     if UNKNOWN in text or not text:
         return None
     if word.pattern is None:
@@ -48,7 +51,22 @@ def parts(word: Word, cwd: str | None) -> tuple[str, ...] | None:
             del found[-1:]
         elif part not in {"", "."}:
             found.append(part)
+            if len(found) >= _PROCESS_ROOT_DEPTH and found[0] == "proc" and (folder := _link(found, cwd)) is not None:
+                found = folder
     return tuple(found)
+
+
+def _link(found: list[str], cwd: str | None) -> list[str] | None:
+    """Where the link of a process leads (`/proc/self/root`, `/proc/17/task/17/cwd`); None when this is none."""
+    in_task = found[2] == "task" and len(found) == _PROCESS_ROOT_DEPTH + 2
+    if not in_task and len(found) != _PROCESS_ROOT_DEPTH:
+        return None
+    last = found[-1]
+    if re.fullmatch(r"\*+", last):
+        return None
+    if _covers(last, "root"):
+        return []
+    return list(_split(cwd)) if cwd is not None and _covers(last, "cwd") else None
 
 
 def _plain(pattern: str) -> str:
@@ -120,6 +138,23 @@ def holds_own(word: Word, cwd: str | None, facts: PathFacts) -> bool:
     for found in _readings(word, cwd):
         whole = _whole(found)
         if any(len(whole) <= len(own) and _same(whole, own[: len(whole)]) for own in map(_split, facts.own) if own):
+            return True
+    return False
+
+
+def holds_own_state(word: Word, cwd: str | None, facts: PathFacts, left_out: list[str]) -> bool:
+    """A folder in which the gateway's state lies, unless one of the names left out stands on the way to it.
+
+    The configuration file does not count here: it often lies in a project's folder, which people may copy.
+    """
+    found = parts(word, cwd)
+    if found is None:
+        return False
+    whole = _whole(found)
+    for own in map(_split, facts.own):
+        if not own or own[-1].endswith(".toml") or len(whole) > len(own) or not _same(whole, own[: len(whole)]):
+            continue
+        if not any(name in own[len(whole) :] for name in left_out):
             return True
     return False
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
 from typing import Any, cast
@@ -10,7 +9,6 @@ from urllib.parse import parse_qsl
 
 import msgspec
 from aiohttp import web
-from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 from msgspec import Struct
 
@@ -19,6 +17,7 @@ from signoff.lifecycle import IllegalTransition
 from signoff.model import ApprovalRequest
 from signoff.record import approval_of
 from signoff.server.caller import identify, require
+from signoff.server.connections import JSON_HEADERS
 from signoff.server.faults import BadRequest, ErrorAnswer, ErrorFacts, InvalidJson, code_of, facts_of, invalid
 from signoff.server.limits import Hosts, body_of
 from signoff.server.local import is_local
@@ -28,8 +27,6 @@ from signoff.server.wire import NoQuery
 log = logging.getLogger("signoff.server")
 
 _encode = msgspec.json.Encoder().encode
-_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-_JSON = {"Content-Type": "application/json", **_HEADERS}
 _NO_QUERY = NoQuery()
 
 
@@ -80,10 +77,10 @@ class Api:
         if isinstance(row, ApprovalRequest) and call.who.sees(row):
             about = approval_of(row, self._door.core.clock.now(), exact=call.who.exact(row))
         answer = ErrorAnswer(error=facts_of(error), approval=about, cause=error.facts.get("cause"))
-        headers = dict(_JSON)
+        headers = dict(JSON_HEADERS)
         if error.status == 401:
             headers["WWW-Authenticate"] = "Bearer"
-        if error.status == 503:
+        if error.status in (429, 503):
             headers["Retry-After"] = "1"
         if "allow" in error.facts:
             headers["Allow"] = error.facts["allow"]
@@ -100,16 +97,16 @@ class Api:
             code="internal_error",
             param=None,
         )
-        return web.Response(status=500, body=_encode(ErrorAnswer(error=facts)), headers=_JSON)
+        return web.Response(status=500, body=_encode(ErrorAnswer(error=facts)), headers=JSON_HEADERS)
 
 
 def _response(reply: Reply | web.StreamResponse) -> web.StreamResponse:
     if isinstance(reply, web.StreamResponse):
         return reply
     if isinstance(reply.value, bytes):
-        headers = {"Content-Type": reply.content_type, **_HEADERS}
+        headers = {**JSON_HEADERS, "Content-Type": reply.content_type}
         return web.Response(status=reply.status, body=reply.value, headers=headers)
-    return web.Response(status=reply.status, body=_encode(reply.value), headers=_JSON)
+    return web.Response(status=reply.status, body=_encode(reply.value), headers=JSON_HEADERS)
 
 
 def _query(found: Route, raw: str) -> Any:
@@ -144,37 +141,3 @@ def _body(found: Route, raw: bytes) -> Any:
         raise InvalidJson(f"The body is not JSON: {str(error)[:200]}.") from None
     except RecursionError:
         raise InvalidInput("The body is nested too deeply.") from None
-
-
-class _Protocol(RequestHandler):
-    """aiohttp's connection, with errors below HTTP's meaning in our own form."""
-
-    def handle_error(
-        self,
-        request: BaseRequest,
-        status: int = 500,
-        exc: BaseException | None = None,
-        message: str | None = None,
-    ) -> web.StreamResponse:
-        """What could not be parsed is a 400 as any other; what it was stays out of the answer and of the log."""
-        if request.writer.output_size > 0:
-            raise ConnectionError("an answer was begun already")
-        facts = ErrorFacts(message=BadRequest().message, type="invalid_request_error", code=BadRequest.code, param=None)
-        if status >= 500:
-            log.error("server.protocol_defect", exc_info=exc)
-            facts = ErrorFacts(message="Something went wrong.", type="server_error", code="internal_error", param=None)
-        response = web.Response(status=status, body=_encode(ErrorAnswer(error=facts)), headers=_JSON)
-        response.force_close()
-        return response
-
-
-class ApiServer(web.Server):
-    """A low-level server whose every answer, parse errors included, has the API's form."""
-
-    def __init__(self, handler: Any, **settings: Any) -> None:
-        super().__init__(handler, handler_cancellation=True, **settings)
-        self._settings = settings
-
-    def __call__(self) -> RequestHandler:
-        """A new connection."""
-        return _Protocol(self, loop=asyncio.get_running_loop(), **self._settings)

@@ -1,186 +1,35 @@
 """The event stream: `GET /v1/events`, server-sent events of one profile's log.
 
-Every stream has a queue of bounded length that the change feed fills. When it is full, or the feed skips a number
-because another process committed in between, the stream reads on from the store at its own pace: nothing is lost and
-nothing is sent twice. A reader that takes nothing for a while is cut; the last `id:` it saw is where to go on.
+A frame is written in pieces, so that of a large one only a little waits in each connection. A reader that takes nothing
+for a while is cut; the last `id:` it saw is where to go on.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-import msgspec
 from aiohttp import web
 
 from signoff import ids
 from signoff.errors import InsufficientScope, InvalidInput, SessionNotFound
-from signoff.model import ApprovalRequest, Change, Event, Session, Turn
-from signoff.record import approval_of
-from signoff.rows import key_of, request_key, session_key
-from signoff.server.caller import Caller
-from signoff.server.core import Core
-from signoff.server.faults import InvalidPosition, ShuttingDown
+from signoff.model import Session, Turn
+from signoff.rows import key_of, session_key
+from signoff.server.faults import InvalidPosition, ShuttingDown, TooManyStreams
 from signoff.server.hall import Hall
 from signoff.server.routes import DECIDE, READ, Call, Route, route
-from signoff.server.views import EventView
+from signoff.server.streams import Stream, Streams
 from signoff.server.wire import EventsQuery
 
 log = logging.getLogger("signoff.server")
 
-KEEPALIVE_S = 10.0
-"""Between two comments on an idle stream: proxies cut idle connections at 30 to 60 s, and an answer client's lease is
-renewed with it."""
 RENEW_S = 1.0
 """Between two looks at a session's open turns, whose shortest lease is 2 s."""
-QUEUE_CHANGES = 1024
-"""Changes that wait for one reader before it is sent to the store instead: a stop of a long queue fits."""
-WRITE_WITHIN_S = 20.0
-"""A reader whose connection takes nothing for so long is cut."""
-PAGE = 100
-_encode = msgspec.json.Encoder().encode
+_PIECE_BYTES = 32 * 1024
+"""Half of what a connection takes before its writer has to wait."""
 _HEADERS = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-
-
-class Stream:
-    """One reader's place in a profile's log."""
-
-    def __init__(self, core: Core, who: Caller, session_id: str | None, position: int) -> None:
-        self.who = who
-        self.position = position
-        """Everything up to this `seq` was sent or is not for this reader."""
-        self._core = core
-        self._session_id = session_id
-        self._queue: deque[Change] = deque()
-        self._heard = position
-        self._behind = True
-        self._wake = asyncio.Event()
-        self._own: dict[str, bool] = {}
-        self.ended = False
-
-    def offer(self, change: Change) -> None:
-        """A change of the profile was committed."""
-        seq = change.event.seq
-        if seq <= self._heard:
-            return
-        if seq != self._heard + 1 or len(self._queue) >= QUEUE_CHANGES:
-            self._behind = True
-            self._queue.clear()
-        elif not self._behind:
-            self._queue.append(change)
-        self._heard = max(self._heard, seq)
-        self._wake.set()
-
-    def end(self) -> None:
-        """No further events: the server closes, or the key was revoked."""
-        self.ended = True
-        self._wake.set()
-
-    async def woken(self, timeout_s: float) -> None:
-        """Return when there is something to do, or after `timeout_s`."""
-        try:
-            async with asyncio.timeout(timeout_s):
-                await self._wake.wait()
-        except TimeoutError:
-            return
-
-    async def frames(self) -> AsyncIterator[bytes]:
-        """What there is to send now."""
-        self._wake.clear()
-        while self._behind and not self.ended:
-            # From here on the queue collects again; what it and the page share is dropped by number.
-            self._behind = False
-            self._heard = max(self._heard, self.position)
-            page = await self._core.store.events(self.who.profile, self.position, limit=PAGE)
-            for event in page:
-                self._heard = max(self._heard, event.seq)
-                frame = await self._frame(event, await self._request(event))
-                self.position = event.seq
-                if frame:
-                    yield frame
-            self._behind = self._behind or len(page) == PAGE
-        while self._queue and not self.ended:
-            change = self._queue.popleft()
-            if change.event.seq <= self.position:
-                continue
-            frame = await self._frame(change.event, change.request)
-            self.position = change.event.seq
-            if frame:
-                yield frame
-
-    async def _request(self, event: Event) -> ApprovalRequest | None:
-        if event.request_id is None or not self._wanted(event):
-            return None
-        return await self._core.store.get(ApprovalRequest, request_key(event.profile, event.request_id))
-
-    def _wanted(self, event: Event) -> bool:
-        return self._session_id is None or event.session_id == self._session_id
-
-    async def _frame(self, event: Event, row: ApprovalRequest | None) -> bytes:
-        if not self._wanted(event) or not await self._may_see(event, row):
-            return b""
-        about = None
-        if row is not None and event.type.startswith(("approval.", "tap.")):
-            about = approval_of(row, self._core.clock.now(), exact=self.who.exact(row))
-        view = EventView(seq=event.seq, type=event.type, at=event.at, session_id=event.session_id, approval=about)
-        return b"id: %d\ndata: %s\n\n" % (event.seq, _encode(view))
-
-    async def _may_see(self, event: Event, row: ApprovalRequest | None) -> bool:
-        """An agent sees what is about its own sessions; keys are nobody's business but an operator's."""
-        if self.who.agent is None:
-            return not event.type.startswith("key.") or self.who.scope in ("ops", "admin")
-        if row is not None:
-            return self.who.sees(row)
-        if event.session_id is None:
-            return False
-        known = self._own.get(event.session_id)
-        if known is None:
-            session = await self._core.store.get(Session, session_key(event.profile, event.session_id))
-            known = session is not None and session.agent == self.who.agent
-            self._own[event.session_id] = known
-        return known
-
-
-class Streams:
-    """All open streams of one server, fed by one subscription."""
-
-    def __init__(self, core: Core, *, keepalive_s: float = KEEPALIVE_S, write_within_s: float = WRITE_WITHIN_S) -> None:
-        self._core = core
-        self._open: dict[str, set[Stream]] = {}
-        self.keepalive_s = keepalive_s
-        self.write_within_s = write_within_s
-        self._unsubscribe: Callable[[], None] = core.store.subscribe(self._heard)
-
-    def __len__(self) -> int:
-        return sum(len(streams) for streams in self._open.values())
-
-    def add(self, stream: Stream) -> None:
-        """Feed this stream from now on."""
-        self._open.setdefault(stream.who.profile, set()).add(stream)
-
-    def remove(self, stream: Stream) -> None:
-        """Feed it no more."""
-        streams = self._open.get(stream.who.profile, set())
-        streams.discard(stream)
-        if not streams:
-            self._open.pop(stream.who.profile, None)
-
-    def close(self) -> None:
-        """End every stream."""
-        self._unsubscribe()
-        for streams in self._open.values():
-            for stream in streams:
-                stream.end()
-
-    def _heard(self, changes: Sequence[Change]) -> None:
-        for change in changes:
-            for stream in self._open.get(change.event.profile, ()):
-                stream.offer(change)
-                if change.event.type == "key.revoked" and change.event.data.get("key_id") == stream.who.key_id:
-                    stream.end()
 
 
 async def _events(call: Call) -> web.StreamResponse:
@@ -318,8 +167,13 @@ async def _serve(call: Call, stream: Stream, streams: Streams, renewal: _Renewal
 
 
 async def _write(response: web.StreamResponse, frame: bytes, within_s: float) -> None:
-    async with asyncio.timeout(within_s):
-        await response.write(frame)
+    view = memoryview(frame)
+    for start in range(0, len(view), _PIECE_BYTES):
+        if start:
+            # A connection that takes all at once never makes its writer wait; others come in between.
+            await asyncio.sleep(0)
+        async with asyncio.timeout(within_s):
+            await response.write(view[start : start + _PIECE_BYTES])
 
 
 ROUTES: tuple[Route, ...] = (
@@ -331,7 +185,7 @@ ROUTES: tuple[Route, ...] = (
         scopes=READ,
         query=EventsQuery,
         content_type="text/event-stream",
-        errors=(InvalidPosition, SessionNotFound, ShuttingDown),
+        errors=(InvalidPosition, SessionNotFound, TooManyStreams, ShuttingDown),
         text="The event log as server-sent events, from now or from after a position (`after`, or `Last-Event-ID`). "
         "Each `data` line is an `EventView`; `id` is a number that rises by one for each event of the profile. An "
         "agent's stream of a session renews that session's turns; an approver's with `role=answer` shows its requests "

@@ -23,6 +23,7 @@ ErrorType = Literal[
     "permission_error",
     "not_found_error",
     "conflict_error",
+    "rate_limit_error",
     "server_error",
 ]
 _TYPES: dict[int, ErrorType] = {
@@ -31,6 +32,7 @@ _TYPES: dict[int, ErrorType] = {
     404: "not_found_error",
     409: "conflict_error",
     421: "permission_error",
+    429: "rate_limit_error",
 }
 
 
@@ -92,6 +94,20 @@ class RequestTimeout(SignoffError):
 
     code = "request_timeout"
     status = 408
+
+
+class TooManyStreams(SignoffError):
+    """Too many event streams are open. Close one, or try again later."""
+
+    code = "too_many_streams"
+    status = 429
+
+
+class TooManyPending(SignoffError):
+    """Too many questions of this agent wait. Wait for answers, or withdraw some."""
+
+    code = "too_many_pending"
+    status = 429
 
 
 class WrongHost(SignoffError):

@@ -16,7 +16,7 @@ from signoff.errors import BodyTooLarge, SignoffError
 from signoff.server.core import Core
 from signoff.server.faults import ErrorAnswer, MethodNotAllowed, RouteNotFound, ShuttingDown, code_of, facts_of
 from signoff.server.hall import Hall
-from signoff.server.limits import MAX_BODY_BYTES
+from signoff.server.limits import body_of
 
 log = logging.getLogger("signoff.hooks")
 
@@ -58,8 +58,8 @@ class Hooks:
             raise MethodNotAllowed(f"This route knows {hook.method}.", allow=hook.method)
         if self._hall.closing:
             raise ShuttingDown
-        if (request.content_length or 0) > MAX_BODY_BYTES:
-            raise BodyTooLarge
+        # Read here, with a deadline: whoever calls has shown no key yet.
+        await body_of(request)
         return cast("web.StreamResponse", await hook.handler(cast("Any", request)))
 
 

@@ -5,7 +5,6 @@ Whoever reaches the socket is the operator, so only the gateway's own user and r
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
 import stat
@@ -18,6 +17,7 @@ from pathlib import Path
 from aiohttp.web_request import BaseRequest
 
 from signoff.errors import ConfigError, InsufficientScope
+from signoff.folder import locked, private_folder
 
 SOCKET_NAME = "admin.sock"
 LOCK_NAME = "admin.lock"
@@ -65,15 +65,9 @@ def local_socket(state_dir: Path) -> Iterator[socket.socket]:
     A lock file is held meanwhile: with it, a socket file that is there was left by a gateway that was killed, and is
     replaced. Raises `ConfigError` when another gateway holds the folder or the path cannot be used.
     """
-    _private(state_dir)
-    lock = os.open(state_dir / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise ConfigError(
-                f"A gateway already runs in {state_dir}. Stop it, or give this one its own gateway.state_dir."
-            ) from None
+    private_folder(state_dir)
+    taken = f"A gateway already runs in {state_dir}. Stop it, or give this one its own gateway.state_dir."
+    with locked(state_dir / LOCK_NAME, taken):
         path = state_dir / SOCKET_NAME
         sock = _bound(path)
         try:
@@ -81,18 +75,6 @@ def local_socket(state_dir: Path) -> Iterator[socket.socket]:
         finally:
             sock.close()
             path.unlink(missing_ok=True)
-    finally:
-        os.close(lock)
-
-
-def _private(folder: Path) -> None:
-    """Make the folder, readable to its owner alone."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if stat.S_IMODE(folder.stat().st_mode) & 0o077:
-            folder.chmod(0o700)
-    except OSError as error:
-        raise ConfigError(f"The state folder {folder} cannot be used (gateway.state_dir): {error.strerror}.") from None
 
 
 def _bound(path: Path) -> socket.socket:

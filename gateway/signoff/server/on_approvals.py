@@ -24,6 +24,7 @@ from signoff.errors import (
 from signoff.model import ApprovalRequest, Elicitation, Tool, replace
 from signoff.record import Approval, approval_of
 from signoff.rows import request_key, session_key, turn_key
+from signoff.server.faults import TooManyPending
 from signoff.server.limits import MAX_DEPTH, too_deep
 from signoff.server.on_sessions import sendable
 from signoff.server.routes import AGENT, DECIDE, READ, Call, Reply, Route, route
@@ -60,6 +61,7 @@ async def _ask(call: Call) -> Reply:
         agent=who.agent,
     )
     broker = call.core.broker
+    await call.door.backlog.check(who.profile, who.agent, body.request_id)
     if not query.wait:
         asked = await broker.submit(who.profile, ask)
         return Reply(record(call, asked.row), 200 if asked.repeated else 201)
@@ -210,7 +212,7 @@ ROUTES: tuple[Route, ...] = (
         body=AskBody,
         answer=Approval,
         statuses=(200, 201),
-        errors=(InvalidInput, SessionNotFound, TurnNotFound, IdempotencyConflict),
+        errors=(InvalidInput, SessionNotFound, TurnNotFound, IdempotencyConflict, TooManyPending),
         text="Ask for approval, and wait for the end for up to 60 s. 201 with the record, which may have ended; 200 "
         "with the stored one when the same question was asked under this id before.",
     ),

@@ -33,7 +33,9 @@ class Door(Struct, frozen=True, kw_only=True):
     core: Core
     hall: Hall
     streams: Any
-    """The event streams (`events.Streams`), which in turn know handlers."""
+    """The event streams (`streams.Streams`), which in turn know handlers."""
+    backlog: Any
+    """The waiting questions by agent (`backlog.Backlog`)."""
     routes: tuple[Route, ...]
     version: str
 

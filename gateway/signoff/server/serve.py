@@ -11,14 +11,17 @@ from aiohttp import web
 from msgspec import Struct
 
 from signoff.errors import ConfigError
-from signoff.server import events
-from signoff.server.app import Api, ApiServer
+from signoff.server.app import Api
+from signoff.server.backlog import Backlog
+from signoff.server.bounds import Bounds
+from signoff.server.connections import BoundedServer
 from signoff.server.core import Core
 from signoff.server.hall import Hall
 from signoff.server.hooks import Hooks
 from signoff.server.limits import Hosts, is_loopback
 from signoff.server.local import local_socket
 from signoff.server.routes import Door
+from signoff.server.streams import KEEPALIVE_S, WRITE_WITHIN_S, Streams
 from signoff.server.table import ROUTES
 
 SHUTDOWN_S = 2.0
@@ -46,29 +49,37 @@ async def serve(
     hooks: tuple[str, int] | None = None,
     state_dir: Path | None = None,
     host_names: Iterable[str] = (),
-    keepalive_s: float = events.KEEPALIVE_S,
-    write_within_s: float = events.WRITE_WITHIN_S,
+    keepalive_s: float = KEEPALIVE_S,
+    write_within_s: float = WRITE_WITHIN_S,
+    bounds: Bounds | None = None,
 ) -> AsyncIterator[Bound]:
     """Listen until the block is left; then waits and streams end at once.
 
     Port 0 picks a free one. `hooks` is the hooks listener's host and port; `state_dir` holds the local socket;
-    `host_names` are further names under which clients may call, such as a proxy's. Raises `ConfigError` when an
+    `host_names` are further names under which clients may call, such as a proxy's;
+    `bounds` is how much callers may take. Raises `ConfigError` when an
     address or the state folder is taken.
     """
     hall = Hall()
-    streams = events.Streams(core, keepalive_s=keepalive_s, write_within_s=write_within_s)
-    door = Door(core=core, hall=hall, streams=streams, routes=ROUTES, version=version("signoff"))
+    bounds = bounds or Bounds()
+    streams = Streams(core, keepalive_s=keepalive_s, write_within_s=write_within_s, bounds=bounds)
+    backlog = Backlog(core, bounds.pending_per_agent)
+    door = Door(
+        core=core, hall=hall, streams=streams, backlog=backlog, routes=ROUTES, version=version("signoff")
+    )
     api = Api(door, Hosts(frozenset((host, *host_names)), reachable=not is_loopback(host)))
     async with AsyncExitStack() as stack:
         stack.push_async_callback(hall.drained)
-        runner = await _runner(stack, api.handle)
+        stack.callback(backlog.close)
+        await backlog.begin()
+        runner = await _runner(stack, api.handle, bounds)
         bound = Bound(api=await _listen(runner, host, port, "gateway.port"))
         if hooks is not None:
-            apart = await _runner(stack, Hooks(core, hall).handle)
+            apart = await _runner(stack, Hooks(core, hall).handle, bounds)
             bound = _with(bound, hooks=await _listen(apart, *hooks, "gateway.hooks_port"))
         if state_dir is not None:
             sock = stack.enter_context(local_socket(state_dir))
-            local = await _runner(stack, api.handle)
+            local = await _runner(stack, api.handle, bounds)
             await web.SockSite(local, sock).start()
             bound = _with(bound, socket=Path(sock.getsockname()))
         # Runs first at the end: a wait that still stood would hold up the listeners' own ending.
@@ -81,8 +92,8 @@ def _with(bound: Bound, *, hooks: str | None = None, socket: Path | None = None)
     return Bound(api=bound.api, hooks=hooks or bound.hooks, socket=socket or bound.socket)
 
 
-async def _runner(stack: AsyncExitStack, handler: object) -> web.ServerRunner:
-    server = ApiServer(handler, access_log=None, lingering_time=_LINGER_S)
+async def _runner(stack: AsyncExitStack, handler: object, bounds: Bounds) -> web.ServerRunner:
+    server = BoundedServer(handler, bounds=bounds, access_log=None, lingering_time=_LINGER_S)
     runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_S)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import pty
+import shlex
 import signal
 import sys
 from collections.abc import AsyncIterator
@@ -188,6 +189,52 @@ async def test_run_without_such_a_program_asks_nobody(shell: Shell, gateway: Fak
     assert done.code == 2
     assert "signoff run --shell 'true && false'" in one_line(done)
     assert gateway.approvals == {}
+
+
+@pytest.mark.parametrize("text", ["echo 'a'\necho  b", "two  words", "-x y"])
+async def test_the_command_to_type_instead_can_be_typed(shell: Shell, gateway: FakeGateway, text: str) -> None:
+    done = await shell("run", "--", text)
+    assert done.code == 2
+    head, _, hint = done.err.rstrip("\n").partition(": signoff run --shell ")
+    assert head.startswith("signoff: ")
+    assert "\n" not in head
+    assert shlex.split(hint)[-1] == text
+    assert gateway.approvals == {}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run", "echo", "\udcff"),
+        ("run", "\udcff x"),
+        ("run", "--reason", "\udcff", "true"),
+        ("run", "--operand", "\udcff", "true"),
+        ("ask", "rm", "\udcff"),
+        ("ask", "--to", "telegram:\udcff", "rm x"),
+        ("ask", "--code", "\udcff"),
+        ("ask", "--tool", "t\udcff"),
+    ],
+)
+async def test_what_is_not_utf8_cannot_be_asked(
+    shell: Shell, gateway: FakeGateway, arguments: tuple[str, ...]
+) -> None:
+    done = await shell(*arguments)
+    assert done.code == 2
+    assert "is not UTF-8" in one_line(done)
+    assert gateway.approvals == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("SIGNOFF_KEY", "sk_a_b\r\n"), ("SIGNOFF_URL", "http://ann:hunter2@127.0.0.1:1")]
+)
+@pytest.mark.parametrize("command", [("run", "true"), ("ask", "true"), ("pending",)])
+async def test_a_wrong_variable_is_named(shell: Shell, command: tuple[str, ...], name: str, value: str) -> None:
+    shell.environ[name] = value
+    done = await shell(*command)
+    assert done.code == 2
+    line = one_line(done)
+    assert line.startswith(f"{name} holds")
+    assert "hunter2" not in line
 
 
 async def test_a_result_that_cannot_be_reported_changes_no_exit_code(shell: Shell, gateway: FakeGateway) -> None:

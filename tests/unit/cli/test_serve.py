@@ -37,7 +37,10 @@ async def serving(shell: Shell) -> AsyncIterator[tuple[asyncio.subprocess.Proces
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path)
+    shell = Shell(tmp_path)
+    # What runs inside the gateway's own folder is blocked, so the folder is not the one commands run in.
+    (tmp_path / "signoff.toml").write_text('[gateway]\nstate_dir = "state"\nport = 0\nhooks_port = 0\n')
+    return shell
 
 
 async def test_serve_keys_and_a_question_end_to_end(shell: Shell) -> None:
@@ -55,12 +58,12 @@ async def test_serve_keys_and_a_question_end_to_end(shell: Shell) -> None:
             # Nobody is attached and no platform is set up, so nobody could be asked.
             assert record.outcome == "blocked"
             assert await ann.pending() == []
-        nobody = await shell("run", "--shell", "rm -rf build")
+        nobody = await shell("run", "--shell", "rm -rf /srv/app/build")
         assert nobody.code == 75, nobody
         allowed = await shell("run", "--profile", "free", "echo", "hello")
         assert (allowed.code, allowed.out) == (0, "hello\n"), allowed
         assert (await shell("key", "revoke", before["id"])).code == 0
-    assert not (shell.folder / "admin.sock").exists()
+    assert not (shell.folder / "state" / "admin.sock").exists()
     assert (await shell("pending")).code == 75
 
 
@@ -75,7 +78,7 @@ async def test_a_second_gateway_on_the_same_folder_is_refused_in_one_line(shell:
     async with serving(shell):
         done = await shell("serve", "--config", "signoff.toml")
         assert done.code == 2, done
-        assert "already runs" in one_line(done)
+        assert "already" in one_line(done)
 
 
 @pytest.mark.parametrize(

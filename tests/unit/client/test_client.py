@@ -23,6 +23,7 @@ from signoff.errors import (
     InvalidInput,
     RequestNotFound,
     SessionNotFound,
+    SignoffError,
 )
 from signoff.model import Command, Operand
 
@@ -460,6 +461,15 @@ async def test_wrong_arguments_are_refused_at_once(client: Client) -> None:
         await Client("http://127.0.0.1:1", environ={}).request(ACTION)
     with pytest.raises(InvalidInput, match="not an id"):
         await client.get("..")
+
+
+async def test_a_gateway_that_is_asked_too_much_is_named_as_such(gateway: FakeGateway) -> None:
+    gateway.fail = [("GET /health", 429)] * 100
+    async with Client(gateway.url, environ={}, unreachable_after_s=0.3) as client:
+        with pytest.raises(SignoffError) as refused:
+            await client.health()
+    assert not isinstance(refused.value, GatewayUnreachable)
+    assert len(gateway.fail) < 99
 
 
 async def test_a_closed_client_says_so(gateway: FakeGateway) -> None:

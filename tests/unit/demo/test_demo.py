@@ -250,3 +250,10 @@ async def test_a_chat_that_cannot_be_reached_is_told(tmp_path: Path) -> None:
         out, _ = await asyncio.wait_for(process.communicate(), 20)
         assert process.returncode == 75
         assert "Telegram cannot be reached: Telegram answered 401" in out.decode()
+
+
+def test_a_reader_that_goes_away_gets_no_traceback() -> None:
+    command = f"{sys.executable} -m signoff demo --auto | head -3"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=50)
+    assert done.stdout.startswith("Signoff asks people")
+    assert done.stderr == ""

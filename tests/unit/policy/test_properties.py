@@ -1,12 +1,15 @@
 """Properties over generated texts: nothing raises, nothing hides, nothing takes long."""
 
+import inspect
 import string
+import sys
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from signoff.policy import JudgeContext, Verdict, judge, unwrapped
+from signoff.policy.shell import read_shell
 
 CONTEXT = JudgeContext(
     kind="chat", attended=True, home="/home/ana", own_paths=("/home/ana/s",), own_pid=42, deny=("x *y*",)
@@ -147,3 +150,86 @@ def test_reading_stops_when_its_time_is_spent(fragment: str, size: int) -> None:
     verdict = judge("command", fragment * (size // len(fragment.encode())), CONTEXT, clock=clock)
     assert verdict.verdict != "allow"
     assert clock.asked < 2500
+
+
+BRACKETS = [
+    ("${a:-", "}"), ('"${a:-', '}"'), ('"$(', ')"'), ("$(", ")"), ("`", "`"), ("(", ")"), ("{ ", "; }"), ("$((", "))"),
+    ("<(", ")"), ("((", "))"), ("[[ ", " ]]"), ("[[ ( ", " ) ]]"), ("${a[", "]}"), ("{a,", "}"), ("x=(", ")"),
+    ("if a; then ", "; fi"), ("while a; do ", "; done"), ("for x in ", "; do a; done"), ("case ", " in a) ;; esac"),
+    ("case a in a) ", ";; esac"), ("f() { ", "; }"), ("! ", ""), ("sudo ", ""), ("eval ", ""), ("'", "'"), ('"', '"'),
+    ("bash -c '", "'"), ("$'", "'"), ("<<E\n", "\nE\n"), ("time ", ""), ("a && ", ""), ("a | ", ""), ("${a/x/", "}"),
+]  # fmt: skip
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(BRACKETS), st.integers(1, 400)), min_size=1, max_size=3),
+    st.sampled_from(["", "ls", "a"]),
+    st.booleans(),
+)
+@settings(max_examples=300, deadline=None)
+@example([(("${a:-", "}"), 250)], "", True)
+@example([(('"${a:-', '}"'), 200)], "", True)
+def test_no_depth_of_brackets_raises(levels: list[tuple[tuple[str, str], int]], core: str, closed: bool) -> None:
+    text = core
+    for (opening, closing), count in levels:
+        text = opening * count + text + (closing * count if closed else "")
+    assert judge("command", text, CONTEXT, clock=lambda: 0.0).verdict != "allow"
+    assert judge("command", f"ls; {text}", CONTEXT, clock=lambda: 0.0).verdict != "allow"
+
+
+@pytest.mark.parametrize("text", ["${a:-" * 250 + "}" * 250, '"${a:-' * 200 + '}"' * 200])
+def test_expansions_in_expansions_count_as_depth(text: str) -> None:
+    verdict = judge("command", text, CONTEXT, clock=lambda: 0.0)
+    assert (verdict.verdict, verdict.description) == ("ask", "cannot be understood: it nests too deeply")
+    assert judge("command", f"rm -rf /; {text}", CONTEXT, clock=lambda: 0.0).verdict == "block"
+    # A full stack would end the reading; the counted depth ends only this one word.
+    assert judge("command", f"{text}; rm -rf /", CONTEXT, clock=lambda: 0.0).verdict == "block"
+
+
+def test_nothing_is_read_below_the_deepest_level() -> None:
+    script = read_shell("${a:-" * 60 + "$(reboot)" + "}" * 60, clock=lambda: 0.0)
+    assert script.problems == ("it nests too deeply",)
+    assert "reboot" not in [command.program for command in script.commands]
+
+
+@pytest.mark.parametrize("error", [RecursionError, MemoryError])
+def test_a_stack_that_is_full_at_any_moment_leads_to_a_question(error: type[Exception]) -> None:
+    """The clock is asked at every step, so it stands for all places where the last of the stack may go."""
+    bypassing = JudgeContext(kind="chat", attended=True, bypass=True, deny=("x",))
+    calm = Ticking(0.0)
+    assert judge("command", "ls", bypassing, clock=calm).verdict == "allow"
+
+    class Failing(Ticking):
+        def __init__(self, at: int) -> None:
+            super().__init__(0.0)
+            self.at = at
+
+        def __call__(self) -> float:
+            if self.asked + 1 == self.at:
+                self.asked += 1
+                raise error
+            return super().__call__()
+
+    for at in (1, 2, 3, calm.asked):
+        verdict = judge("command", "ls", bypassing, clock=Failing(at))
+        assert (verdict.verdict, verdict.description) == ("ask", "cannot be understood: it nests too deeply"), at
+    # What was read before the stack was full still counts.
+    assert judge("command", "reboot" + "; ls" * 20, bypassing, clock=Failing(25)).verdict == "block"
+
+
+def test_a_caller_whose_own_stack_is_nearly_full_gets_a_verdict() -> None:
+    """Whatever is left of the stack, nothing is allowed that was not read to its end."""
+    bypassing = JudgeContext(kind="chat", attended=True, bypass=True)
+    text = '"${a:-' * 20 + "$(rm -rf /)" + '}"' * 20
+    seen: set[str] = set()
+
+    def deeper(levels: int) -> None:
+        if levels:
+            deeper(levels - 1)
+        else:
+            seen.add(judge("command", text, bypassing, clock=lambda: 0.0).verdict)
+
+    used = len(inspect.stack(0))
+    for left in range(60, 500, 20):
+        deeper(sys.getrecursionlimit() - used - left)
+    assert seen == {"ask", "block"}

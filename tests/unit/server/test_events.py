@@ -17,8 +17,10 @@ from tests.unit.server.world import COMMAND, Client, FakeCore, World, profiles, 
 from signoff.clock import SystemClock
 from signoff.model import Actor, Change, Event, Notifier
 from signoff.rows import joined
-from signoff.server import events, serve
+from signoff.server import events, serve, streams
 from signoff.server.caller import Caller
+from signoff.server.frames import Telling
+from signoff.server.streams import Stream, Streams
 from signoff.stores.open import open_store
 
 
@@ -178,8 +180,8 @@ async def test_an_answering_stream_makes_a_session_answerable_while_it_is_open(b
             return await gone_at() != first
 
         await until(renewed)
-    (streams,) = _streams(brisk)
-    await until(lambda: len(streams) == 0)
+    (reading,) = _streams(brisk)
+    await until(lambda: len(reading) == 0)
     last = await gone_at()
     assert last is not None
     assert timedelta(seconds=25) < last - brisk.core.clock.now() <= timedelta(seconds=30)
@@ -212,8 +214,8 @@ async def test_a_reader_that_takes_nothing_is_cut_and_can_go_on(brisk: World) ->
     code = {"kind": "code", "language": "python", "code": "x" * 400_000}
     for number in range(14):
         await agent.ask(request_id=f"r{number}", action={**code, "cwd": f"/{number}"})
-    (streams,) = _streams(brisk)
-    await until(lambda: len(streams) == 0, within_s=10)
+    (reading,) = _streams(brisk)
+    await until(lambda: len(reading) == 0, within_s=10)
     writer.transport.resume_reading()  # type: ignore[attr-defined]  # the same
     with suppress(ConnectionError):
         async with asyncio.timeout(5):
@@ -225,13 +227,13 @@ async def test_a_reader_that_takes_nothing_is_cut_and_can_go_on(brisk: World) ->
     assert seen == [f"r{number}" for number in range(14)]
 
 
-def _streams(world: World) -> list[events.Streams]:
+def _streams(world: World) -> list[Streams]:
     feed = world.core.store._feed  # type: ignore[attr-defined]  # the memory store's
-    return [listener.__self__ for listener in feed._listeners.values() if isinstance(listener.__self__, events.Streams)]
+    return [listener.__self__ for listener in feed._listeners.values() if isinstance(listener.__self__, Streams)]
 
 
 async def test_a_queue_that_overflows_is_read_from_the_store(quick: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "QUEUE_CHANGES", 2)
+    monkeypatch.setattr(streams, "QUEUE_CHANGES", 2)
     agent, approver = await quick.pair()
     async with approver.events() as reader:
         for number in range(20):
@@ -241,14 +243,18 @@ async def test_a_queue_that_overflows_is_read_from_the_store(quick: World, monke
     assert [event["seq"] for event in seen] == list(range(seen[0]["seq"], seen[0]["seq"] + 41))
 
 
-async def _drain(stream: events.Stream) -> list[int]:
+def _told(world: World, change: Change) -> Telling:
+    return Telling(change.event, change.request, world.core.clock)
+
+
+async def _drain(stream: Stream) -> list[int]:
     return [int(frame.split(b"\n")[0].removeprefix(b"id: ")) async for frame in stream.frames()]
 
 
 async def test_numbers_that_the_feed_skips_or_repeats_are_sent_once(quick: World) -> None:
     """Another process's commits reach the feed late: the store has them already, and later numbers came before."""
     who = Caller(profile="default", scope="ops", actor=Actor(type="person"))
-    stream = events.Stream(quick.core, who, None, 0)
+    stream = Stream(quick.core, who, None, 0)
     heard: list[Change] = []
     quick.core.store.subscribe(heard.extend)
 
@@ -262,23 +268,23 @@ async def test_numbers_that_the_feed_skips_or_repeats_are_sent_once(quick: World
 
     assert await _drain(stream) == []
     one, two, three = await commit(3)
-    stream.offer(one)
+    stream.offer(_told(quick, one))
     assert await _drain(stream) == [1]
-    stream.offer(three)
-    stream.offer(two)
+    stream.offer(_told(quick, three))
+    stream.offer(_told(quick, two))
     assert await _drain(stream) == [2, 3]
     (four,) = await commit(1)
-    stream.offer(four)
-    stream.offer(four)
+    stream.offer(_told(quick, four))
+    stream.offer(_told(quick, four))
     assert await _drain(stream) == [4]
     # The store is read while the feed tells the same: what both bring is sent once.
     five, six = await commit(2)
-    stream.offer(six)
+    stream.offer(_told(quick, six))
     frames = stream.frames()
     assert (await anext(frames)).startswith(b"id: 5\n")
     (seven,) = await commit(1)
     for change in (five, six, seven):
-        stream.offer(change)
+        stream.offer(_told(quick, change))
     rest = [frame.split(b"\n")[0] async for frame in frames]
     assert [*rest, *[b"id: %d" % number for number in await _drain(stream)]] == [b"id: 6", b"id: 7"]
 
@@ -286,11 +292,11 @@ async def test_numbers_that_the_feed_skips_or_repeats_are_sent_once(quick: World
 async def test_what_is_committed_while_the_store_is_read_is_sent_once(
     quick: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stream = events.Stream(quick.core, Caller(profile="default", scope="ops", actor=Actor(type="person")), None, 0)
+    stream = Stream(quick.core, Caller(profile="default", scope="ops", actor=Actor(type="person")), None, 0)
 
     def offer(changes: Sequence[Change]) -> None:
         for change in changes:
-            stream.offer(change)
+            stream.offer(_told(quick, change))
 
     quick.core.store.subscribe(offer)
     read = quick.core.store.events
@@ -308,15 +314,15 @@ async def test_what_is_committed_while_the_store_is_read_is_sent_once(
 
 async def test_many_readers_and_one_that_goes(quick: World) -> None:
     agent, approver = await quick.pair()
-    (streams,) = _streams(quick)
+    (reading,) = _streams(quick)
     async with approver.events() as one, approver.events() as two:
         async with approver.events():
-            assert len(streams) == 3
-        await until(lambda: len(streams) == 2, within_s=1.0)
+            assert len(reading) == 3
+        await until(lambda: len(reading) == 2, within_s=1.0)
         row = await agent.ask()
         for reader in (one, two):
             assert (await reader.next())["approval"]["request_id"] == row["request_id"]
-    await until(lambda: len(streams) == 0, within_s=1.0)
+    await until(lambda: len(reading) == 0, within_s=1.0)
     assert (await agent("GET", f"/v1/approvals/{row['request_id']}")).body["status"] == "pending"
 
 

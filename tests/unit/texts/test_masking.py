@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from signoff.display import shown
 from signoff.masking import mask, masks
-from signoff.randomness import looks_like_path, looks_random
+from signoff.randomness import could_be_program, looks_like_path, looks_random
 from signoff.secret_names import says_secret
 
 GH = "ghp_0123456789abcdefghijABCDEFGHIJ1234569k"
@@ -44,7 +44,7 @@ MASK = re.compile(r"⟨([0-9,]+) masked⟩")
         ('SECRET="correct horse" ./x', 'SECRET="⟨7 masked⟩ ⟨5 masked⟩" ./x'),
         ("x --password hunter2 --host db", "x --password ⟨7 masked⟩ --host db"),
         ("x --api-key=hunter2", "x --api-key=⟨7 masked⟩"),
-        ('["x", "--token", "abc"]', '["x", "--token", "⟨3 masked⟩"]'),
+        ('["x", "--token", "abc1"]', '["x", "--token", "⟨4 masked⟩"]'),
         ("mysql -u root -pS3cr3t db", "mysql -u root -p⟨6 masked⟩ db"),
         ("sshpass -p abc ssh h", "sshpass -p ⟨3 masked⟩ ssh h"),
         ("curl -u ana:hunter2 https://h", "curl -u ana:⟨7 masked⟩ https://h"),
@@ -113,7 +113,7 @@ def test_a_private_key_is_masked_line_by_line() -> None:
         "scikit-learn sk-estimator-hyperparameters-and-more",
         f"{GH} -rf /",
         f"sudo {GH} -rf /",
-        f"true; \"{GH}\" -rf /",
+        f'true; "{GH}" -rf /',
         f"A=1 {KEY} -rf /",
         f"; {' ' * 200}{KEY} -rf /",
         "-----BEGIN PRIVATE KEY-----\nrm -rf /\nreboot\nhalt\n-----END PRIVATE KEY-----",
@@ -122,6 +122,92 @@ def test_a_private_key_is_masked_line_by_line() -> None:
 )
 def test_what_is_done_is_never_masked(text: str) -> None:
     assert mask(text) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # userinfo ends at every mark that could begin a command, and follows a scheme at the start of a word
+        "echo x://a:x;{rm,-rf,src};@",
+        "true a;true b;ls;echo x://a:x;deploy-prod;@",
+        "cat x|tee ://a:b|sh;@",
+        "echo 1://a:b2c@ _x://a:b2c@",
+        *(f"echo x://a:x{mark}deploy-prod2{mark}@" for mark in ";|&{},!()<>\"'`$\\ \t\n"),
+        *(f"echo x://a{mark}b:deploy-prod2@" for mark in ";|&{},!()<>\"'`$\\ \t\n"),
+        # a value that runs by way of another variable, a reference, a pipe, an inner shell
+        "TOKEN=rm;a=$TOKEN;$a -rf src",
+        "SECRET='reboot';X=SECRET;${!X}",
+        "TOKEN=reboot; printenv TOKEN | sh",
+        "TOKEN=reboot sh -c '$TOKEN'",
+        "declare -n r=TOKEN; TOKEN=reboot; $r",
+        'TOKEN=Deploy2;a=$TOKEN;b="$a";$b -rf src',
+        "SECRET='Deploy2';X=SECRET;${!X}",
+        "TOKEN=Deploy2; printenv TOKEN | sudo bash",
+        "TOKEN=Deploy2; echo $TOKEN |/bin/sh",
+        "TOKEN=Deploy2 bash -lc '$TOKEN'",
+        "TOKEN=Deploy2; $(printenv TOKEN)",
+        "TOKEN=Deploy2; `echo $TOKEN` x",
+        "declare -n r=TOKEN; TOKEN=Deploy2; $r",
+        "TOKEN='rm src'; X=TOKEN; eval ${!X}",
+        "TOKEN=deploy2; eval x; deploy2 y",
+        "TOKEN=python3; env | sh",
+        # the word behind an option, which xargs and its kin may run
+        "xargs -a f --token rm -rf src",
+        "xargs -a f --token 'rm' -rf src",
+        "xargs --token bot python3 src",
+        "sshpass -e xargs -p rm -rf src",
+        "docker login $(xargs -p rm -rf src)",
+        '["xargs", "--token", "rm", "-rf", "src"]',
+        "xargs -a basic deploy-prod-now-for-everybody",
+    ],
+)
+def test_a_value_that_runs_is_never_masked(text: str) -> None:
+    assert mask(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("DB_PASSWORD=hunter2x9 psql", "DB_PASSWORD=⟨9 masked⟩ psql"),
+        ('DB_PASSWORD=hunter2x9; psql "$DB_PASSWORD" | sh', 'DB_PASSWORD=⟨9 masked⟩; psql "$DB_PASSWORD" | sh'),
+        ("DB_PASSWORD=hunter2x9; $CMD", "DB_PASSWORD=⟨9 masked⟩; $CMD"),
+        ("PASSWORD=hunter ./run.sh", "PASSWORD=⟨6 masked⟩ ./run.sh"),
+        ("x --password S3cr3tValue", "x --password ⟨11 masked⟩"),
+        ("mysql -pS3cret", "mysql -p⟨6 masked⟩"),
+        ("sshpass -v -p S3cret ssh h", "sshpass -v -p ⟨6 masked⟩ ssh h"),
+        ("curl https://user:pa55w0rd@host/", "curl https://user:⟨8 masked⟩@host/"),
+        ("curl 'HTTPS://user:secret@host/'", "curl 'HTTPS://user:⟨6 masked⟩@host/'"),
+        ("x=git+https://ana:hunter@h/x", "x=git+https://ana:⟨6 masked⟩@h/x"),
+        ("export API_KEY=sk-abcdef123456789; $x", "export API_KEY=sk⟨14 masked⟩89; $x"),
+        ("PASSWORD='   '; $x", "PASSWORD='   '; $x"),
+        ("TOKEN=abcdefghijklmnopqrstu; $x", "TOKEN=ab⟨17 masked⟩tu; $x"),
+    ],
+)
+def test_a_secret_stays_masked_beside_variables_and_shells(text: str, masked: str) -> None:
+    assert mask(text) == masked
+
+
+PROGRAMS = st.from_regex(r"[a-z][a-z_-]{0,18}", fullmatch=True).filter(lambda word: "masked" not in word)
+WAYS = [
+    "TOKEN={}; $TOKEN -rf src", "TOKEN={};a=$TOKEN;$a src", "X=TOKEN; TOKEN='{}'; ${{!X}}", "xargs --token {} src",
+    "TOKEN={}; printenv TOKEN | sh", "echo x://a:x;{};@", "cat x|tee x://a:b|{};@", "TOKEN={} bash -c '$TOKEN x'",
+    "declare -n r=TOKEN; TOKEN={}; $r", "echo x://a:{{{},-rf}};@",
+]  # fmt: skip
+
+
+@given(PROGRAMS, st.sampled_from(WAYS))
+def test_a_program_is_shown_whichever_way_it_runs(program: str, way: str) -> None:
+    text = way.format(program)
+    assert mask(text) == text
+
+
+@pytest.mark.parametrize(
+    ("word", "program"),
+    [("rm", True), ("deploy-prod", True), ("bin/run.sh", True), ("python3", True), ("python3.12", True),
+     ("sha256sum", True), ("hunter2", False), ("Secret", False), ("a" * 20, True), ("a" * 21, False), ("", False)],
+)  # fmt: skip
+def test_what_could_be_a_program(word: str, program: bool) -> None:
+    assert could_be_program(word) is program
 
 
 def test_a_word_alone_on_its_line_is_data() -> None:
@@ -251,6 +337,13 @@ HARD: dict[str, Callable[[int], str]] = {
     "digits": lambda n: "1" * n,
     "joined emoji": lambda n: "👩\u200d" * (n // 2),
     "dollars": lambda n: "$" * n,
+    "schemes": lambda n: "a://" * (n // 4),
+    "long scheme": lambda n: "a" * n + "://a:b@",
+    "pipes": lambda n: "|a " * (n // 3),
+    "one pipe": lambda n: "|" + "a/" * (n // 2),
+    "prints": lambda n: "echo " * (n // 5) + "|sh",
+    "assigned chain": lambda n: "".join(f"a{i}=a{i + 1};" for i in range(n // 14)) + "$a0",
+    "many commands": lambda n: ";a" * (n // 2) + "$",
 }
 
 

@@ -20,10 +20,12 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     subcommands: tuple[str, ...] = ()
     short_values: str = ""
     long_values: tuple[str, ...] = ()
+    long_pairs: tuple[str, ...] = ()
     skip: int = 0
     skip_to: str = ""
     assignments: bool = False
     inner: Literal["words", "text", "first", "definitions", "clauses", "none"] = "words"
+    words_with: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
     code_takes: Literal["positional", "words", "nothing"] = "nothing"
     query: tuple[str, ...] = ()
@@ -37,7 +39,7 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     @property
     def options(self) -> OptionSpec:
         """Its options, for `arguments`."""
-        return OptionSpec(short_values=self.short_values, long_values=self.long_values)
+        return OptionSpec(short_values=self.short_values, long_values=self.long_values, long_pairs=self.long_pairs)
 
 
 class Inner(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +107,8 @@ def unwrap(carrier: Carrier, words: tuple[Word, ...]) -> list[Inner]:
     if carrier.inner == "definitions":
         values = [word.text.partition("=")[2] for word in words[1:] if "=" in word.text]
         return [Inner(own=len(words), text=value) for value in values]
+    if carrier.words_with and (direct := _direct(carrier, words)):
+        return direct
     # su takes its options behind the user's name as well.
     given = arguments(words, carrier.options, stop=carrier.inner != "none" or carrier.file_is_code)
     if carrier.query and given.has(*carrier.query):
@@ -115,6 +119,15 @@ def unwrap(carrier: Carrier, words: tuple[Word, ...]) -> list[Inner]:
     elif (option := given.value(carrier.code)) is not None and option.value is not None:
         return [_from_option(carrier, words, given, option.value.text)]
     return _from_operands(carrier, words, given)
+
+
+def _direct(carrier: Carrier, words: tuple[Word, ...]) -> list[Inner]:
+    """`runuser -u ana -- ls`: with this option the operands are a program and its words, even behind other operands."""
+    for stop in (True, False):
+        given = arguments(words, carrier.options, stop=stop)
+        if given.has(*carrier.words_with) and given.operands:
+            return [Inner(own=given.operands[0][0], words=tuple(word for _place, word in given.operands))]
+    return []
 
 
 def _from_switch(words: tuple[Word, ...], given: Arguments) -> Inner:

@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from contextlib import AbstractContextManager
 from typing import Protocol
 
 import tree_sitter
@@ -42,6 +43,9 @@ class Host(Protocol):
     def note_opaque(self, what: str) -> None:
         """Code that only exists when the text runs."""
 
+    def nested(self) -> AbstractContextManager[bool]:
+        """One level deeper; False when that is too deep, which is noted."""
+
 
 def _unknown(quoted: bool) -> Alternatives:
     return [[Piece(UNKNOWN, "quoted" if quoted else "split")]]
@@ -72,12 +76,13 @@ def evaluate(host: Host, node: tree_sitter.Node, *, quoted: bool = False) -> Alt
         return [[Piece(text_of(node, host.source)[1:-1], "quoted")]]
     if kind == "ansi_c_string":
         return [[Piece(quoting.ansi_c(text_of(node, host.source)[2:-1]), "quoted")]]
-    if kind in {"string", "translated_string"}:
-        return _string(host, node)
+    if kind in {"string", "translated_string", "expansion"}:
+        with host.nested() as deeper:
+            if not deeper:
+                return _unknown(quoted)
+            return _parameter(host, node, quoted) if kind == "expansion" else _string(host, node)
     if kind == "simple_expansion":
         return _simple(host, node, quoted)
-    if kind == "expansion":
-        return _parameter(host, node, quoted)
     if kind == "command_substitution":
         output = host.substitute(node)
         return [[Piece(UNKNOWN if output is None else output.rstrip("\n"), "quoted" if quoted else "split")]]

@@ -12,6 +12,9 @@ from signoff.policy.shell.quoting import backticked
 from signoff.policy.shell.scope import Scope
 from signoff.policy.shell.syntax import text_of
 
+TOO_DEEP = "it nests too deeply"
+"""Why a text was not read to its end; ends a sentence that begins with "cannot be understood"."""
+
 MAX_DEPTH = 48
 """How deep constructs, substitutions and inner texts may nest, all counted together: it keeps the walk far from the
 interpreter's recursion limit, and no honest command comes near."""
@@ -85,7 +88,7 @@ class Machine:
         self.depth += 1
         try:
             if self.depth > MAX_DEPTH:
-                self.problems.setdefault("it nests too deeply")
+                self.problems.setdefault(TOO_DEEP)
             yield self.depth <= MAX_DEPTH
         finally:
             self.depth -= 1

@@ -8,11 +8,13 @@ from signoff.policy.shell.model import UNKNOWN, Word
 class OptionSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Which options of a program take a value: letters of short ones, names of long ones without dashes.
 
-    `long_single` says that the program writes long options with one dash (find, docker's older tools).
+    `long_pairs` names long options that take two values. `long_single` says that the program writes long options with
+    one dash (find, docker's older tools).
     """
 
     short_values: str = ""
     long_values: tuple[str, ...] = ()
+    long_pairs: tuple[str, ...] = ()
     long_single: bool = False
 
 
@@ -87,6 +89,7 @@ def _option(words: tuple[Word, ...], index: int, spec: OptionSpec, options: list
             return index + 2
         else:
             options.append(Option(name, None, index))
+            return index + (3 if name.lstrip("-") in spec.long_pairs else 1)
         return index + 1
     for place, letter in enumerate(text[1:], 1):
         if letter == UNKNOWN:

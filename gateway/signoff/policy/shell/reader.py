@@ -7,7 +7,7 @@ import tree_sitter
 
 from signoff.policy.shell import source, syntax, walk
 from signoff.policy.shell.deadline import Deadline, GivenUpError
-from signoff.policy.shell.machine import Io, Machine
+from signoff.policy.shell.machine import TOO_DEEP, Io, Machine
 from signoff.policy.shell.model import UNKNOWN, UNKNOWN_HOME, Script
 from signoff.policy.shell.scope import Scope
 
@@ -32,6 +32,9 @@ def read_shell(
         machine.read(text.encode("utf-8", "replace").decode(), Io())
     except GivenUpError as error:
         machine.problems.setdefault(error.reason)
+    except (RecursionError, MemoryError):
+        # The count of levels comes first; this is for a caller whose own stack was nearly full.
+        machine.problems.setdefault(TOO_DEEP)
     return Script(
         commands=tuple(machine.commands),
         problems=tuple(machine.problems),

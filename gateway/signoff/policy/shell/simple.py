@@ -9,11 +9,14 @@ from signoff.policy.shell import carriers, quoting
 from signoff.policy.shell.carriers import Carrier, Inner
 from signoff.policy.shell.machine import Io, Machine
 from signoff.policy.shell.model import UNKNOWN, UNKNOWN_HOME, Command, Word
-from signoff.policy.shell.options import arguments
+from signoff.policy.shell.options import OptionSpec, arguments
 from signoff.policy.shell.outputs import output
 from signoff.policy.shell.scope import MAX_VALUES, Scope
 
 Words = tuple[Word, ...]
+
+MAX_ELEMENTS = 64
+"""How many elements of an array that a command reads are followed."""
 
 
 def run(machine: Machine, words: Words, io: Io) -> str | None:
@@ -217,7 +220,12 @@ def _popd(machine: Machine, _words: Words, _io: Io) -> None:
 
 
 def _read_builtin(machine: Machine, words: Words, io: Io) -> None:
-    names = [word.text for word in words[1:] if not word.text.startswith("-")] or ["REPLY"]
+    given = arguments(words, _READ_OPTIONS)
+    names = [word.text for _place, word in given.operands] or ["REPLY"]
+    array = given.value(("-a",))
+    if array is not None and array.value is not None:
+        _fill(machine, array.value.text, None if io.stdin is None else io.stdin.partition("\n")[0].split())
+        return
     lines = tuple(line.strip() for line in io.stdin.splitlines()) if io.stdin is not None else ()
     for name in names:
         if len(names) == 1 and 0 < len(lines) <= MAX_VALUES:
@@ -226,7 +234,26 @@ def _read_builtin(machine: Machine, words: Words, io: Io) -> None:
             machine.scope.forget(name)
 
 
-def _mapfile(machine: Machine, words: Words, _io: Io) -> None:
+_READ_OPTIONS = OptionSpec(short_values="adinNptu")
+_MAPFILE_OPTIONS = OptionSpec(short_values="dnOsuCc")
+
+
+def _mapfile(machine: Machine, words: Words, io: Io) -> None:
+    operands = arguments(words, _MAPFILE_OPTIONS).operands
+    name = operands[0][1].text if operands else "MAPFILE"
+    _fill(machine, name, None if io.stdin is None else io.stdin.splitlines())
+
+
+def _fill(machine: Machine, name: str, elements: list[str] | None) -> None:
+    """An array gets these elements; None and too many are not followed."""
+    if elements is None or len(elements) > MAX_ELEMENTS:
+        machine.scope.forget(name)
+        return
+    machine.scope.assign(name, (elements[0] if elements else "",), surely=not machine.unsure)
+    machine.scope.arrays[name] = tuple(elements)
+
+
+def _getopts(machine: Machine, words: Words, _io: Io) -> None:
     for word in words[1:]:
         machine.scope.forget(word.text)
 
@@ -277,7 +304,7 @@ _EFFECTS: dict[str, Callable[[Machine, Words, Io], None]] = {
     "read": _read_builtin,
     "mapfile": _mapfile,
     "readarray": _mapfile,
-    "getopts": _mapfile,
+    "getopts": _getopts,
     "printf": _printf,
     "unset": _unset,
     "set": _set,

@@ -139,7 +139,7 @@ def _function(machine: Machine, node: Node, io: Io) -> str | None:
         machine.scope.positional = None
         machine.scope.functions.pop(name, None)
         machine.scope.functions[name] = Function(body, b"")
-        _redirected_body(machine, body, node.children_by_field_name("redirect"), io)
+        _redirected_body(machine, body, _redirects_of(node), io)
     machine.scope.functions[name] = Function(body, machine.source)
     return ""
 
@@ -161,8 +161,13 @@ def _note_fork_bomb(machine: Machine, name: str, body: Node) -> None:
 
 
 def _redirected(machine: Machine, node: Node, io: Io) -> str | None:
-    children_of(node)  # as many redirections as words are looked at
-    return _redirected_body(machine, node.child_by_field_name("body"), node.children_by_field_name("redirect"), io)
+    return _redirected_body(machine, node.child_by_field_name("body"), _redirects_of(node), io)
+
+
+def _redirects_of(node: Node) -> list[Node]:
+    """The redirections behind a construct; the grammar gives here-strings no field name. As many as words are looked
+    at."""
+    return [child for child in children_of(node) if child.type.endswith("_redirect")]
 
 
 def _redirected_body(machine: Machine, body: Node | None, nodes: list[Node], io: Io) -> str | None:

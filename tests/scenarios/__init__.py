@@ -1,0 +1,1 @@
+"""Stories told from outside: a gateway, a chat platform and agents, each a process of its own."""

@@ -1,0 +1,150 @@
+"""A gateway as a process: started, killed at will, started again on the same state folder; its logs are kept."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+from tests.scenarios.transport import WAIT_S
+
+ROOT = Path(__file__).resolve().parents[2]
+STARTS_WITHIN_S = 30.0
+ENDS_WITHIN_S = 15.0
+DEFECTS = ("ended in an error", "never retrieved", "was destroyed", "never awaited")
+
+LOGS: list[Path] = []
+"""Log files of the story under way, printed when it fails."""
+
+
+async def soon(holds: Callable[[], Awaitable[bool]], within_s: float = WAIT_S) -> None:
+    """Return once `holds` is true, `TimeoutError` otherwise: another process tells nobody of its files and rows."""
+    async with asyncio.timeout(within_s):
+        while not await holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+
+
+def free_port() -> int:
+    """A port that was free a moment ago: clients must find a restarted gateway where the first one was."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class GatewayProcess:
+    """One configuration and state folder, and the process that serves them now."""
+
+    def __init__(self, folder: Path, settings: str) -> None:
+        """`settings` are the sections beside `[gateway]`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.state = folder / "state"
+        self.config = folder / "signoff.toml"
+        self.armed = folder / "armed"
+        self.reached = folder / "reached"
+        port = free_port()
+        self.url = f"http://127.0.0.1:{port}"
+        self.config.write_text(
+            f'[gateway]\nport = {port}\nhooks_port = {free_port()}\nstate_dir = "{self.state}"\n{settings}'
+        )
+        self._process: asyncio.subprocess.Process | None = None
+        self.starts = 0
+        """How often it was started."""
+
+    @property
+    def socket(self) -> Path:
+        """The local administration socket."""
+        return self.state / "admin.sock"
+
+    @property
+    def process(self) -> asyncio.subprocess.Process:
+        """The process; `AssertionError` before the first start."""
+        assert self._process is not None, "the gateway was not started"
+        return self._process
+
+    async def start(self) -> None:
+        """Run `signoff serve` and return once it listens."""
+        await self._start("signoff", "serve", "--log-level", "warning")
+
+    async def launch(self, *arguments: str) -> None:
+        """Run it through the launcher, which can kill it at a named hop and lift its send budgets."""
+        await self._start("tests.scenarios.launcher", *arguments)
+
+    async def _start(self, module: str, *arguments: str) -> None:
+        self.starts += 1
+        log = self.folder / f"gateway-{self.starts}.log"
+        LOGS.append(log)
+        with log.open("wb") as errors:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                module,
+                *arguments,
+                "--config",
+                str(self.config),
+                cwd=ROOT,
+                env=clean_environment(),
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+            )
+        assert self._process.stdout is not None
+        async with asyncio.timeout(STARTS_WITHIN_S):
+            line = (await self._process.stdout.readline()).decode()
+        assert line.startswith("listening on "), f"the gateway did not start: {line!r}\n{log.read_text()}"
+
+    async def stop(self) -> int:
+        """End it by SIGTERM; its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return await self.ended()
+
+    async def kill(self) -> None:
+        """End it by SIGKILL."""
+        if self.process.returncode is None:
+            self.process.kill()
+        await self.ended()
+
+    async def ended(self) -> int:
+        """Its exit code, once it has ended; -9 after SIGKILL."""
+        async with asyncio.timeout(ENDS_WITHIN_S):
+            await self.process.communicate()
+        code = self.process.returncode
+        assert code is not None
+        return code
+
+    async def aclose(self) -> None:
+        """Leave nothing running."""
+        if self._process is not None and self._process.returncode is None:
+            await self.kill()
+
+    def defects(self) -> list[str]:
+        """Lines of its logs that tell of a defect it healed from or a task that was lost."""
+        lines = [line for log in sorted(self.folder.glob("gateway-*.log")) for line in log.read_text().splitlines()]
+        return [line for line in lines if any(sign in line for sign in DEFECTS)]
+
+    def arm(self) -> None:
+        """From now on the launcher acts at its hop."""
+        self.armed.touch()
+
+    def disarm(self) -> None:
+        """Let what was held go on."""
+        self.armed.unlink()
+
+    async def stands(self) -> bool:
+        """Whether the launcher has come to its hop."""
+        return self.reached.exists()
+
+
+def clean_environment() -> dict[str, str]:
+    """Ours without any setting of Signoff's."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("SIGNOFF_")}
+
+
+def log_sections(logs: Sequence[Path]) -> list[tuple[str, str]]:
+    """The end of each log, for a report."""
+    there = [log for log in logs if log.exists()]
+    return [(f"log {log.parent.name}/{log.name}", log.read_text(errors="replace")[-8000:]) for log in there]

@@ -1,0 +1,147 @@
+"""A gateway that dies, stops or fails at a named hop. `python -m tests.scenarios.launcher --help`.
+
+It is `signoff serve` with its store and adapters wrapped. Nothing happens at a hop before the file `armed` stands
+beside the configuration, so that a story can set its scene first.
+
+Hops are `before NAME` and `after NAME`. NAME is a change of the store such as `asking.ask`, or `post` and `update`,
+which are the adapter's calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import functools
+import logging
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+import signoff.gateway as root
+from signoff.config import load_config
+from signoff.inbox import ProfileInbox
+from signoff.ports import Clock, Store, Tx
+from signoff.serving import Addresses, run_gateway
+from signoff.stores.open import open_store
+
+Call = Callable[..., Awaitable[Any]]
+
+
+class Hops:
+    """Where the process is to end (`kill`), or to go no further while it is armed (`hold`)."""
+
+    def __init__(self, folder: Path, kill: str | None, hold: str | None) -> None:
+        self._armed, self._reached = folder / "armed", folder / "reached"
+        self._kill, self._hold = kill, hold
+
+    async def reach(self, hop: str) -> None:
+        """Pass a hop, or not."""
+        if hop not in (self._kill, self._hold) or not self._armed.exists():
+            return
+        self._reached.write_text(hop)
+        if hop == self._kill:
+            os.kill(os.getpid(), signal.SIGKILL)
+        while self._armed.exists():  # noqa: ASYNC110  # the file's owner tells nobody
+            await asyncio.sleep(0.01)
+
+
+class HoppingStore:
+    """A store whose changes are hops."""
+
+    def __init__(self, store: Store, hops: Hops) -> None:
+        self._store, self._hops = store, hops
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def transact(self, change: Callable[[Tx], Any], *, bulk: bool = False) -> Any:
+        """Commit between two hops."""
+        name = name_of(change)
+        await self._hops.reach(f"before {name}")
+        value = await self._store.transact(change, bulk=bulk)
+        await self._hops.reach(f"after {name}")
+        return value
+
+
+def name_of(change: Callable[[Tx], Any]) -> str:
+    """`module.function` of a change."""
+    function = change.func if isinstance(change, functools.partial) else change
+    return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
+
+
+def hopping(call: Call, name: str, hops: Hops) -> Call:
+    """An adapter's method between two hops."""
+
+    async def wrapped(*arguments: Any, **named: Any) -> Any:
+        await hops.reach(f"before {name}")
+        value = await call(*arguments, **named)
+        await hops.reach(f"after {name}")
+        return value
+
+    return wrapped
+
+
+def poisoned(call: Call, poison: str) -> Call:
+    """The inbox's handler of messages, which fails at those that contain `poison`."""
+
+    async def wrapped(inbox: ProfileInbox, message: Any) -> Any:
+        if poison in message.text:
+            raise RuntimeError(f"{poison} cannot be handled")
+        return await call(inbox, message)
+
+    return wrapped
+
+
+def prepare(options: argparse.Namespace) -> None:
+    """Wrap what the gateway will be made of."""
+    hops = Hops(options.config.parent, options.kill, options.hold)
+
+    def opened(url: str, clock: Clock) -> Any:
+        return HoppingStore(open_store(url, clock), hops)
+
+    vars(root)["open_store"] = opened
+    for point in entry_points(group="signoff.adapters"):
+        adapter = point.load()
+        for name in ("post", "update"):
+            setattr(adapter, name, hopping(getattr(adapter, name), name, hops))
+        if options.fast:
+            adapter.info = msgspec.structs.replace(
+                adapter.info, per_second=10_000, per_chat_s=0.001, group_per_minute=1_000_000
+            )
+    if options.poison:
+        setattr(ProfileInbox, "message", poisoned(ProfileInbox.message, options.poison))  # noqa: B010  # a method
+
+
+async def serve(options: argparse.Namespace) -> None:
+    """Run until SIGTERM."""
+    stop = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+
+    def ready(addresses: Addresses) -> None:
+        print(f"listening on {addresses.api}", flush=True)
+
+    await run_gateway(load_config(options.config), on_ready=ready, stop=stop)
+
+
+def main() -> None:
+    """Read the arguments and run."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--kill", help="the hop at which the process ends itself by SIGKILL")
+    parser.add_argument("--hold", help="the hop at which it waits while it is armed")
+    parser.add_argument("--poison", help="a text whose message the gateway cannot handle")
+    parser.add_argument("--fast", action="store_true", help="send as fast as the platform takes it")
+    options = parser.parse_args()
+    logging.basicConfig(level="WARNING", stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    prepare(options)
+    asyncio.run(serve(options))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,234 @@
+"""Gateways that are killed, stopped and started again: nothing is lost, nothing runs twice."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from msgspec import Struct
+
+from tests.scenarios.gateways import soon
+from tests.scenarios.stage import Stage, staged
+from tests.scenarios.transport import Seen, Transport
+
+LOST_WITHIN_S = 45.0
+"""A lease of 20 s lapses, then 10 s pass without a tap; the rest is leeway."""
+COMMAND = "rm -rf ./target"
+BESIDE = "rm -rf ./beside"
+
+
+class Hop(Struct, frozen=True, kw_only=True):
+    """Where a gateway dies while it takes one request from the question to the result."""
+
+    name: str
+    at: str
+    """The launcher's hop."""
+    during: Literal["ask", "tap"]
+    """What takes the gateway there."""
+    hold: bool = False
+    """The gateway stands still there, and is killed once the person has read the answer to the tap."""
+
+
+HOPS = (
+    Hop(name="before the insert", at="before asking.ask", during="ask"),
+    Hop(name="after the insert", at="after asking.ask", during="ask"),
+    Hop(name="before the lease", at="before sending.lease", during="ask"),
+    Hop(name="after the post", at="after post", during="ask"),
+    Hop(name="before the decision", at="before tapping.press", during="tap"),
+    Hop(name="after the decision", at="after tapping.press", during="tap"),
+    Hop(name="after the answer", at="before update", during="tap", hold=True),
+    Hop(name="after the edit", at="after update", during="tap"),
+    Hop(name="before the claim", at="before claiming.claim", during="tap"),
+    Hop(name="after the claim", at="after claiming.claim", during="tap"),
+    Hop(name="before the result", at="before claiming.result", during="tap"),
+    Hop(name="after the result", at="after claiming.result", during="tap"),
+)
+LEASED = Hop(name="after the lease", at="before post", during="ask")
+POSTED = Hop(name="after the post", at="after post", during="ask")
+
+
+class Killed(Struct, kw_only=True):
+    """A story whose gateway has just died."""
+
+    stage: Stage
+    place: str
+    beside: Seen
+    """The card of another request that stood open."""
+    tasks: tuple[asyncio.Task[object], asyncio.Task[object]]
+    tap: str | None = None
+
+
+async def killed_at(hop: Hop, stage: Stage) -> Killed:
+    """Ask about one command that stands open, then bring another to the hop, where the gateway dies."""
+    chat, gateway = stage.chat, stage.gateway
+    place = await chat.group()
+    session = await stage.session("crash", place)
+    beside = stage.work(BESIDE, session)
+    beside_card = await chat.card(place, BESIDE)
+    await stage.delivered(1)
+    tap = None
+    if hop.during == "ask":
+        gateway.arm()
+        target = stage.work(COMMAND, session)
+    else:
+        target = stage.work(COMMAND, session)
+        card = await chat.card(place, COMMAND)
+        await stage.delivered(2)
+        gateway.arm()
+        tap = await chat.tap("ana", card, "Approve once")
+    if hop.hold:
+        assert tap is not None
+        assert await chat.answer(tap) == "Approved once. The agent is told."
+        await soon(gateway.stands)
+        await gateway.kill()
+    assert await gateway.ended() == -9
+    assert gateway.reached.read_text() == hop.at
+    return Killed(stage=stage, place=place, beside=beside_card, tasks=(beside, target), tap=tap)
+
+
+async def finished(killed: Killed) -> None:
+    """Both agents are told the end of their requests, and what was approved ran once."""
+    stage, chat = killed.stage, killed.stage.chat
+    beside, target = killed.tasks
+    assert "Denied" in await chat.tapped("bo", killed.beside, "Deny")
+    async with asyncio.timeout(30):
+        await asyncio.gather(beside, target)
+    assert stage.ran == [COMMAND]
+    assert "Denied by “Bo”" in (await chat.becomes(killed.beside, "not run")).text
+    ended = [e.approval or {} for e in await stage.events("approval.resolved")]
+    assert sorted(a["outcome"] for a in ended) == ["approved", "denied"]
+    target_id = next(a["request_id"] for a in ended if a["outcome"] == "approved")
+    assert await stage.execution_steps(target_id) == 2
+    assert await stage.pending() == []
+
+
+async def shown(card: Seen, chat: Transport) -> None:
+    """The card tells the whole story in the end; an edit that was under way waits for its lease to lapse."""
+    last = await chat.becomes(card, "Succeeded: exit code 0", LOST_WITHIN_S)
+    assert last.text.startswith("✅ Approved once by “Ana”"), last
+
+
+async def told(hop: Hop, kind: type[Transport], folder: Path, turns: asyncio.Semaphore, *, to_the_end: bool) -> None:
+    """One cell: killed at the hop, started again, and the story goes on as if nothing had been."""
+    how = "--hold" if hop.hold else "--kill"
+    async with turns, kind.opened() as chat, staged(chat, folder / hop.name.replace(" ", "-"), how, hop.at) as stage:
+        killed = await killed_at(hop, stage)
+        await stage.gateway.start()
+        card = await chat.card(killed.place, COMMAND) if killed.tap is None else None
+        if card is not None:
+            assert "Approved once" in await chat.tapped("ana", card, "Approve once")
+        elif killed.tap is not None:
+            # The platform delivers it again: the tap of before the crash counts, or is told that it did.
+            assert "pproved" in await chat.answer(killed.tap, 30)
+            card = next(each for each in await chat.seen(killed.place) if COMMAND in each.text)
+        assert card is not None
+        await finished(killed)
+        if to_the_end or hop.during == "ask":
+            await shown(card, chat)
+        assert len([m for m in await chat.seen(killed.place) if COMMAND in m.text]) == 1
+
+
+async def told_at_every_hop(chat: Transport, folder: Path, at_once: int, *, to_the_end: bool) -> None:
+    """All cells, `at_once` of them at a time, each with a gateway and a platform of its own."""
+    turns = asyncio.Semaphore(at_once)
+    cells = (told(hop, type(chat), folder, turns, to_the_end=to_the_end) for hop in HOPS)
+    ended = await asyncio.gather(*cells, return_exceptions=True)
+    failed = [(hop.name, end) for hop, end in zip(HOPS, ended, strict=True) if end is not None]
+    if failed:
+        raise ExceptionGroup("hops", [RuntimeError(f"{name}: {error!r}") for name, error in failed]) from failed[0][1]
+
+
+@pytest.mark.heavy_on("telegram-webhook")
+@pytest.mark.timeout(120)
+async def test_killed_at_any_hop_nothing_is_lost_or_run_twice(chat: Transport, tmp_path: Path) -> None:
+    await told_at_every_hop(chat, tmp_path, 6, to_the_end=False)
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(180)
+async def test_killed_at_any_hop_the_card_tells_the_end(chat: Transport, tmp_path: Path) -> None:
+    await told_at_every_hop(chat, tmp_path, 6, to_the_end=True)
+
+
+async def reposted_after_the_lease(kind: type[Transport], folder: Path) -> None:
+    """Nobody knows whether the leased card was posted, so one is posted after a while that says so."""
+    async with kind.opened() as chat, staged(chat, folder / "leased", "--kill", LEASED.at) as stage:
+        killed = await killed_at(LEASED, stage)
+        await stage.gateway.start()
+        card = await chat.card(killed.place, COMMAND, LOST_WITHIN_S)
+        assert "Sent again; the first copy may have been lost." in card.text
+        await chat.tapped("ana", card, "Approve once")
+        await finished(killed)
+        await shown(card, chat)
+
+
+async def two_copies_after_the_post(kind: type[Transport], folder: Path) -> None:
+    """The card stands, its id was lost: a second one comes, both mean the same, the first is corrected by a tap."""
+    async with kind.opened() as chat, staged(chat, folder / "posted", "--kill", POSTED.at) as stage:
+        killed = await killed_at(POSTED, stage)
+        await stage.gateway.start()
+        first = await chat.card(killed.place, COMMAND)
+        second = await chat.card(killed.place, COMMAND, LOST_WITHIN_S, which=1)
+        assert "Sent again" in second.text
+        await chat.tapped("ana", second, "Approve once")
+        await finished(killed)
+        await shown(second, chat)
+        assert "Approve once" in (await chat.again(first)).buttons
+        assert "Already approved by “Ana”" in await chat.tapped("bo", first, "Deny")
+        await chat.becomes(first, "Approved once by “Ana”")
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(150)
+async def test_a_card_whose_sending_is_doubtful_is_sent_again(chat: Transport, tmp_path: Path) -> None:
+    await asyncio.gather(
+        reposted_after_the_lease(type(chat), tmp_path), two_copies_after_the_post(type(chat), tmp_path)
+    )
+
+
+@pytest.mark.heavy
+async def test_deadlines_stand_still_while_no_gateway_is_up(chat: Transport, tmp_path: Path) -> None:
+    """A tap made meanwhile counts, although the window would have passed by the clock on the wall."""
+    place = await chat.group()
+    async with staged(chat, tmp_path) as stage:
+        session = await stage.session("away", place)
+        asked = stage.work(COMMAND, session, timeout_s=4)
+        open_one = stage.work(BESIDE, session, timeout_s=4)
+        card, other = await chat.card(place, COMMAND), await chat.card(place, BESIDE)
+        await stage.delivered(2)
+        await stage.gateway.kill()
+        tap = await chat.tap("ana", card, "Approve once")
+        # Time itself is the story: longer than the window and than a heartbeat.
+        await asyncio.sleep(5.5)
+        await stage.gateway.start()
+        assert "Approved once" in await chat.answer(tap, 30)
+        assert (await asked).may_run
+        assert not open_one.done()
+        assert "Denied" in await chat.tapped("bo", other, "Deny")
+        assert (await open_one).outcome == "denied"
+
+
+@pytest.mark.heavy_on("telegram-webhook")
+async def test_sigterm_under_load_answers_what_it_took_and_ends_soon(chat: Transport, tmp_path: Path) -> None:
+    place = await chat.group()
+    async with staged(chat, tmp_path, "--fast") as stage:
+        session = await stage.session("load", place)
+        asked = [stage.work(f"rm -rf ./part-{number:03}", session) for number in range(200)]
+        cards = await chat.until(place, lambda seen: len(seen) == 200, timeout_s=40)
+        taps = [await chat.tap("ana", card, "Approve once") for card in cards[:30]]
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        stopping = asyncio.create_task(stage.gateway.stop())
+        taps += [await chat.tap("bo", card, "Approve once") for card in cards[30:60]]
+        assert await stopping == 0
+        assert loop.time() - began < 5
+        await stage.gateway.launch("--fast")
+        told = await asyncio.gather(*(chat.answer(tap, 30) for tap in taps))
+        assert all("pproved" in text for text in told), told
+        await chat.type("ana", place, "/deny all")
+        async with asyncio.timeout(30):
+            outcomes = [record.outcome for record in await asyncio.gather(*asked)]
+        assert (outcomes.count("approved"), outcomes.count("denied")) == (60, 140)
+        assert len(stage.ran) == len(set(stage.ran)) == 60

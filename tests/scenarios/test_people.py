@@ -1,0 +1,266 @@
+"""Several people, at once and at random; and those who may not decide."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from signoff.client import ApprovalRecord
+from tests.scenarios.stage import Stage, staged
+from tests.scenarios.transport import PEOPLE, Person, Seen, Transport
+
+QUICK_ROUNDS, MANY_ROUNDS = 4, 24
+LOST = {
+    "approved": ("lready approved", "Nothing waits", "is not waiting"),
+    "denied": ("lready denied", "Nothing waits", "denied"),
+    "timeout": ("Timeout", "Nothing waits", "is not waiting"),
+    "cancelled": ("Stopped by", "Nothing waits", "is not waiting"),
+}
+"""What those who came too late may be told, by the outcome that came before them."""
+
+
+async def test_a_tap_before_the_send_returns_counts(chat: Transport, tmp_path: Path) -> None:
+    place = await chat.group()
+    async with staged(chat, tmp_path) as stage:
+        session = await stage.session("early", place)
+        await chat.slow(place, 4)
+        asked = stage.work("rm -rf ./early", session)
+        card = await chat.card(place, "./early")
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        assert await chat.tapped("ana", card, "Approve once") == "Approved once. The agent is told."
+        assert (await asked).may_run
+        assert loop.time() - began < 3, "the answer waited for the send"
+        await chat.becomes(card, "Succeeded: exit code 0")
+        assert len([m for m in await chat.seen(place) if "./early" in m.text]) == 1
+
+
+@pytest.mark.heavy_on("telegram-webhook")
+async def test_a_reason_typed_before_the_send_of_its_prompt_returns_counts(chat: Transport, tmp_path: Path) -> None:
+    place = await chat.group()
+    async with staged(chat, tmp_path) as stage:
+        asked = stage.work("rm -rf ./reason", await stage.session("reason", place))
+        card = await chat.card(place, "./reason")
+        await chat.tapped("ana", card, "Deny, because…")
+        panel = await chat.reply(card, "the agent reads")
+        await chat.slow(place, 4)
+        await chat.give_reason("ana", card, panel, "Not on a Friday.")
+        async with asyncio.timeout(3):
+            record = await asked
+        assert (record.outcome, record.reason) == ("denied", "Not on a Friday.")
+        await chat.becomes(card, "Not on a Friday.")
+
+
+# --- races ------------------------------------------------------------------------------------------
+
+
+async def race(stage: Stage, number: int, *, at_the_deadline: bool) -> None:
+    """Two taps, a command, a stop and perhaps the deadline come together: one of them decides."""
+    chat, dice = stage.chat, random.Random(number)
+    place = await chat.group()
+    session = await stage.session(f"race-{number}", place)
+    command = f"rm -rf ./race-{number}"
+    asked = stage.work(command, session, timeout_s=2 if at_the_deadline else 60)
+    card = await chat.card(place, command)
+    short_id = card.text.splitlines()[-1].split(" ")[0]
+    if at_the_deadline:
+        waiting = await stage.waiting(command)
+        assert waiting.expires_at is not None
+        await asyncio.sleep(max(0.0, (waiting.expires_at - datetime.now(UTC)).total_seconds() - dice.uniform(0, 0.05)))
+    acts = [
+        chat.tap("ana", card, "Approve once"),
+        chat.tap("bo", card, "Deny"),
+        chat.type("bo", place, f"/deny {short_id} by command"),
+        *([] if number % 2 else [chat.type("ana", place, "/stop", reply_to=card)]),
+    ]
+    dice.shuffle(acts)
+    done = await asyncio.gather(*acts, return_exceptions=True)
+    async with asyncio.timeout(10):
+        record = await asked
+    taps = [each for each in done if isinstance(each, str)]
+    told = list(await asyncio.gather(*(chat.answer(tap) for tap in taps)))
+    told += [(await chat.reply(said, "")).text for said in done if isinstance(said, Seen)]
+    check_race(record, told)
+    resolved = [(e.approval or {})["request_id"] for e in await stage.events("approval.resolved")]
+    assert resolved.count(record.request_id) == 1
+    assert stage.ran.count(command) == int(record.may_run)
+    outcome = {"timeout": "Timeout"}.get(record.outcome or "", (record.outcome or "").capitalize())
+    await chat.becomes(card, outcome)
+
+
+def check_race(record: ApprovalRecord, told: list[str]) -> None:
+    """At most one was told to have won, and it is who the record names; all others are told what came before them."""
+    won = [text for text in told if "The agent is told" in text or "The agent reads" in text]
+    stops = [text for text in told if "stopped session" in text or "No session" in text]
+    lost = [text for text in told if text not in won and text not in stops]
+    assert len(won) == int(record.outcome in ("approved", "denied")), (record.outcome, told)
+    assert all(any(word in text for word in LOST[record.outcome or ""]) for text in lost), (record.outcome, told)
+
+
+@pytest.mark.parametrize("rounds", [QUICK_ROUNDS, pytest.param(MANY_ROUNDS, marks=pytest.mark.heavy)])
+async def test_one_of_many_decides_and_the_others_are_told(chat: Transport, tmp_path: Path, rounds: int) -> None:
+    async with staged(chat, tmp_path, "--fast") as stage:
+        for first in range(0, rounds, 8):
+            numbers = range(first, min(first + 8, rounds))
+            await asyncio.gather(*(race(stage, number, at_the_deadline=number % 4 > 1) for number in numbers))
+
+
+# --- no press touches another request ------------------------------------------------------------------
+
+
+class Open(Struct, kw_only=True):
+    """One of the four cards, and how it must have ended."""
+
+    card: Seen
+    tokens: tuple[str, str]
+    """Of its buttons to approve and to deny, which somebody may still have on the screen when they are gone."""
+    short_id: str
+    request_id: str
+    asked: asyncio.Task[ApprovalRecord]
+    outcome: str | None = None
+    by: Person | None = None
+
+
+async def four_cards(stage: Stage, seed: int) -> list[Open]:
+    """Two sessions in two groups, each with two questions."""
+    found = []
+    for side in range(2):
+        place = await stage.chat.group()
+        session = await stage.session(f"four-{seed}-{side}", place)
+        for number in range(2):
+            command = f"rm -rf ./four-{seed}-{side}-{number}"
+            asked = stage.work(command, session)
+            card = await stage.chat.card(place, command)
+            short_id = card.text.splitlines()[-1].split(" ")[0]
+            request_id = (await stage.agent.get(short_id)).request_id
+            tokens = (await stage.chat.token(card, "Approve once"), await stage.chat.token(card, "Deny"))
+            found.append(Open(card=card, tokens=tokens, short_id=short_id, request_id=request_id, asked=asked))
+    return found
+
+
+async def act(stage: Stage, dice: random.Random, one: Open) -> None:
+    """Somebody presses or types something about one card."""
+    chat, person = stage.chat, dice.choice(PEOPLE)
+    approving = dice.random() < 0.5
+    if one.outcome is None and person != "eve":
+        one.outcome, one.by = ("approved" if approving else "denied"), person
+    if dice.random() < 0.5:
+        await chat.answer(await chat.forge(person, one.card, one.tokens[0 if approving else 1]))
+        return
+    verb = "approve" if approving else "deny"
+    way = dice.choice((f"/{verb} {one.short_id}", f"/{verb} {one.short_id.lower()}"))
+    said = await chat.type(person, one.card.place, way)
+    await chat.reply(said, "")
+
+
+async def at_random(stage: Stage, seed: int) -> None:
+    dice = random.Random(seed)
+    cards = await four_cards(stage, seed)
+    order = [one for one in cards for _ in range(3)]
+    dice.shuffle(order)
+    for one in order:
+        await act(stage, dice, one)
+        for each in cards:
+            assert (await stage.agent.get(each.request_id)).outcome == each.outcome, (one, each)
+    for one in cards:
+        if one.outcome is None:
+            one.outcome, one.by = "denied", "bo"
+            await stage.chat.tapped("bo", one.card, "Deny")
+        record = await one.asked
+        assert (record.outcome, record.decided_by[0].user_id) == (one.outcome, stage.chat.user_id(one.by or "bo"))
+
+
+@pytest.mark.parametrize("seeds", [3, pytest.param(20, marks=pytest.mark.heavy)])
+async def test_no_press_touches_another_request(chat: Transport, tmp_path: Path, seeds: int) -> None:
+    async with staged(chat, tmp_path, "--fast") as stage:
+        for first in range(0, seeds, 5):
+            await asyncio.gather(*(at_random(stage, seed) for seed in range(first, min(first + 5, seeds))))
+
+
+# --- who may not, and what is not genuine ---------------------------------------------------------------
+
+
+async def test_what_is_not_genuine_is_refused_privately_and_recorded(chat: Transport, tmp_path: Path) -> None:
+    place, other = await chat.group(), await chat.group()
+    async with staged(chat, tmp_path) as stage:
+        session = await stage.session("here", place)
+        asked = stage.work("rm -rf ./here", session)
+        beside = stage.work("rm -rf ./beside", session)
+        there = stage.work("rm -rf ./there", await stage.session("there", other))
+        card, near = await chat.card(place, "./here"), await chat.card(place, "./beside")
+        far = await chat.card(other, "./there")
+        await stage.delivered(3)
+        token = await chat.token(card, "Approve once")
+        before = len(await chat.seen(place)) + len(await chat.seen(other))
+
+        stranger = await chat.tapped("eve", card, "Approve once")
+        assert chat.user_id("eve") in stranger
+        for where, forged in (
+            (card, "A" * len(token)),
+            (card, token[:-1]),
+            (card, token[:-2] + ("AA" if token[-2:] != "AA" else "BB")),
+            (card, ""),
+            (near, token),
+            (far, token),
+        ):
+            told = await chat.answer(await chat.forge("ana", where, forged or "x"))
+            assert told == "This button is not known here. Nothing was decided.", (where, forged)
+        assert len(await chat.seen(place)) + len(await chat.seen(other)) == before, "a refusal is private"
+        said = await chat.type("ana", place, "/approve all", forward=True)
+        await chat.reply(said, "Forwarded, edited or anonymous messages decide nothing.")
+        assert len(await stage.pending()) == 3
+        refused = await stage.events("tap.refused")
+        assert len(refused) >= 3
+
+        tap = await chat.tap("ana", card, "Approve once")
+        assert await chat.answer(tap) == "Approved once. The agent is told."
+        await chat.replay(tap)
+        await chat.settled()
+        assert (await asked).may_run
+        assert stage.ran == ["rm -rf ./here"]
+        await chat.tapped("bo", near, "Deny")
+        await chat.tapped("bo", far, "Deny")
+        assert [(await each).outcome for each in (beside, there)] == ["denied", "denied"]
+
+
+@pytest.mark.heavy_on("telegram-webhook")
+async def test_without_approvers_nobody_decides_and_everybody_is_told_why(chat: Transport, tmp_path: Path) -> None:
+    place = await chat.group()
+    async with staged(chat, tmp_path, approvers=()) as stage:
+        asked = stage.work("rm -rf ./x", await stage.session("nobody", place), timeout_s=2)
+        card = await chat.card(place, "./x")
+        assert "No approver is set up" in await chat.tapped("ana", card, "Approve once")
+        said = await chat.type("ana", place, "/approve all")
+        assert "No approver is set up" in (await chat.reply(said, "")).text
+        refused = await stage.events("tap.refused")
+        assert refused
+        assert (await asked).outcome == "timeout"
+        await chat.becomes(card, "Timeout")
+
+
+@pytest.mark.heavy_on("telegram-webhook")
+async def test_a_reply_to_an_unknown_copy_decides_nothing_else(chat: Transport, tmp_path: Path) -> None:
+    """The answer to a send was lost and its question ended: a command in reply to it must not fall on another one."""
+    place = await chat.group()
+    async with staged(chat, tmp_path) as stage:
+        session = await stage.session("reply", place)
+        await chat.trouble("answer_lost", place)
+        first = stage.work("rm -rf ./first", session, timeout_s=2)
+        orphan = await chat.card(place, "./first")
+        second = stage.work("rm -rf ./second", session)
+        card = await chat.card(place, "./second")
+        await stage.waiting("rm -rf ./second")
+        assert (await first).outcome == "timeout"
+        said = await chat.type("ana", place, "/approve", reply_to=orphan)
+        assert "nothing was decided" in (await chat.reply(said, "")).text
+        assert not second.done()
+        assert "Timeout" in await chat.tapped("ana", orphan, "Approve once")
+        await chat.becomes(orphan, "Timeout")
+        said = await chat.type("ana", place, "/approve", reply_to=card)
+        assert "approved once" in (await chat.reply(said, "")).text
+        assert (await second).may_run

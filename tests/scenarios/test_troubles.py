@@ -1,0 +1,125 @@
+"""A platform that refuses, vanishes, loses answers, sends nonsense or slows us down."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios.stage import staged
+from tests.scenarios.transport import Transport
+
+AGAIN_WITHIN_S = 25.0
+"""A send without an answer is given up after 10 s, and repeated 10 s later."""
+
+
+@pytest.mark.heavy_on("telegram-webhook")
+async def test_a_place_that_refuses_is_told_to_the_agent_at_once(chat: Transport, tmp_path: Path) -> None:
+    refusing, kicked, fine = await chat.group(), await chat.group(), await chat.group()
+    async with staged(chat, tmp_path) as stage:
+        await chat.trouble("refused", refusing, times=5)
+        await chat.trouble("kicked", kicked, times=5)
+        places = {"refusing": refusing, "kicked": kicked, "fine": fine}
+        asked = {
+            name: stage.work(f"rm -rf ./{name}", await stage.session(name, place)) for name, place in places.items()
+        }
+        for name in ("refusing", "kicked"):
+            async with asyncio.timeout(5):
+                record = await asked[name]
+            assert record.outcome == "notify_failed"
+            assert record.message.startswith("BLOCKED: notify_failed")
+            assert "refused the message" in record.user_summary
+            assert not record.may_run
+        await chat.tapped("ana", await chat.card(fine, "./fine"), "Approve once")
+        assert (await asked["fine"]).may_run
+        assert (await stage.metric())["notify_failed", "none"] == 2
+
+
+@pytest.mark.heavy
+async def test_a_platform_that_vanishes_fails_in_15_s_and_comes_back(chat: Transport, tmp_path: Path) -> None:
+    place = await chat.group()
+    async with staged(chat, tmp_path) as stage:
+        session = await stage.session("gone", place)
+        before = stage.work("rm -rf ./before", session)
+        card = await chat.card(place, "./before")
+        await chat.down()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        record = await stage.work("rm -rf ./during", session)
+        assert record.outcome == "notify_failed"
+        assert 10 < loop.time() - began < 20
+        assert record.message.startswith("BLOCKED: notify_failed")
+        assert not before.done()
+        await chat.up()
+        after = stage.work("rm -rf ./after", session)
+        await chat.tapped("ana", await chat.card(place, "./after", 30), "Approve once")
+        assert (await after).may_run
+        assert "Denied" in await chat.answer(await chat.tap("bo", card, "Deny"), 30)
+        assert (await before).outcome == "denied"
+
+
+async def test_a_card_whose_sending_was_not_answered_can_be_pressed(chat: Transport, tmp_path: Path) -> None:
+    place = await chat.group()
+    async with staged(chat, tmp_path) as stage:
+        session = await stage.session("lost", place)
+        await chat.trouble("answer_lost", place)
+        asked = stage.work("rm -rf ./lost", session)
+        card = await chat.card(place, "./lost")
+        assert await chat.tapped("ana", card, "Approve once") == "Approved once. The agent is told."
+        assert (await asked).may_run
+        await chat.becomes(card, "Succeeded: exit code 0")
+        assert len([m for m in await chat.seen(place) if "./lost" in m.text]) == 1
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(120)
+async def test_a_doubtful_card_is_sent_once_more_and_both_mean_the_same(chat: Transport, tmp_path: Path) -> None:
+    lost, silent = await chat.group(), await chat.group()
+    async with staged(chat, tmp_path) as stage:
+        await chat.trouble("answer_lost", lost)
+        await chat.trouble("never_answered", silent)
+        first = stage.work("rm -rf ./lost", await stage.session("lost", lost))
+        second = stage.work("rm -rf ./silent", await stage.session("silent", silent))
+        orphan = await chat.card(lost, "./lost")
+        again = await chat.card(lost, "./lost", AGAIN_WITHIN_S, which=1)
+        assert "Sent again" in again.text
+        assert "Denied" in await chat.tapped("bo", orphan, "Deny")
+        assert (await first).outcome == "denied"
+        await asyncio.gather(chat.becomes(orphan, "Denied by “Bo”"), chat.becomes(again, "Denied by “Bo”"))
+        only = await chat.card(silent, "./silent", AGAIN_WITHIN_S)
+        assert "Sent again" in only.text
+        await chat.tapped("ana", only, "Approve once")
+        assert (await second).may_run
+
+
+@pytest.mark.heavy_on("telegram-webhook")
+async def test_a_limit_delays_one_chat_and_fails_nothing(chat: Transport, tmp_path: Path) -> None:
+    limited, other = await chat.group(), await chat.group()
+    async with staged(chat, tmp_path) as stage:
+        await chat.trouble("limited", limited)
+        slow = stage.work("rm -rf ./slow", await stage.session("limited", limited))
+        quick = stage.work("rm -rf ./quick", await stage.session("other", other))
+        await chat.tapped("ana", await chat.card(other, "./quick"), "Approve once")
+        assert (await quick).may_run
+        assert await chat.seen(limited) == []
+        assert not slow.done()
+        await chat.tapped("ana", await chat.card(limited, "./slow"), "Approve once")
+        assert (await slow).may_run
+
+
+@pytest.mark.heavy_on("telegram-webhook")
+async def test_one_poisonous_update_holds_nothing_up(chat: Transport, tmp_path: Path) -> None:
+    place, other = await chat.group(), await chat.group()
+    async with staged(chat, tmp_path, "--poison", "/boom") as stage:
+        here = stage.work("rm -rf ./here", await stage.session("here", place))
+        there = stage.work("rm -rf ./there", await stage.session("there", other))
+        card, far = await chat.card(place, "./here"), await chat.card(other, "./there")
+        await chat.odd_updates()
+        await chat.type("eve", place, "/boom now")
+        assert "Approved once" in await chat.tapped("ana", far, "Approve once")
+        assert (await there).may_run
+        assert "Approved once" in await chat.answer(await chat.tap("ana", card, "Approve once"), 20)
+        assert (await here).may_run
+        await chat.settled()
+        assert any(event.type == "adapter.alarm" for event in await stage.events())

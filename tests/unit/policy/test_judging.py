@@ -1,0 +1,84 @@
+"""What the ladder is told about an action: the folder it runs in, and which files are the gateway's own."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from signoff.judging import HOME, judge_action
+from signoff.model import Action, Command, FileWrite, Session
+from signoff.policy import JudgeContext, Verdict, judge
+from signoff.settings import AgentSettings, Profile
+
+STATE = "/home/ana/.local/state/signoff"
+OWN = JudgeContext(kind="chat", attended=True, home="/home/ana", own_paths=(STATE, "/home/ana/signoff.toml"))
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+SESSION = Session(profile="default", session_id="s", kind="chat", created_at=NOW)
+
+
+def judged(action: Action, *own_paths: str) -> Verdict:
+    profile = Profile(own_paths=own_paths)
+    return judge_action(action, profile, AgentSettings(), SESSION, SESSION, attended=True, now=NOW)
+
+
+@pytest.mark.parametrize(
+    ("command", "cwd", "verdict"),
+    [
+        ("rm -rf *", "/", "block"),
+        ("rm -rf .", "/etc", "block"),
+        ("find . -delete", "/usr", "block"),
+        ("cd .. && rm -rf *", "/tmp", "block"),
+        ("rm -rf *", "/srv/app", "ask"),
+        ("rm -rf *", "relative", "ask"),
+        ("rm -rf *", None, "ask"),
+    ],
+)
+def test_the_folder_of_a_command_counts(command: str, cwd: str | None, verdict: str) -> None:
+    assert judged(Command(command=command, cwd=cwd)).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("path", "verdict"),
+    [
+        ("/srv/signoff/signoff.db", "block"),
+        ("/srv/signoff", "block"),
+        ("/srv/other/../signoff/x", "block"),
+        ("//srv/./signoff/x", "block"),
+        ("/proc/self/root/srv/signoff/x", "block"),
+        ("~/.config/signoff.toml", "block"),
+        ("~/x/../.config/signoff.toml", "block"),
+        ("/srv/signoffs/x", "ask"),
+        ("/srv", "ask"),
+        ("signoff.toml", "ask"),
+        ("../srv/signoff/x", "ask"),
+        ("~ana/.config/signoff.toml", "ask"),
+    ],
+)
+def test_a_file_of_the_gateway_is_nobodys_to_write(path: str, verdict: str) -> None:
+    found = judged(FileWrite(path=path), "/srv/signoff", f"{HOME}/.config/signoff.toml")
+    assert found.verdict == verdict
+    assert found.rule_keys == (("floor.own_state",) if verdict == "block" else ())
+
+
+def test_a_link_to_a_file_of_the_gateway_cannot_be_seen_in_its_name(tmp_path: Path) -> None:
+    own = tmp_path / "state"
+    own.mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(own)
+    assert judged(FileWrite(path=f"{own}/x"), str(own)).verdict == "block"
+    assert judged(FileWrite(path=f"{link}/x"), str(own)).verdict == "ask"
+
+
+def test_a_relative_file_is_known_where_its_folder_is() -> None:
+    context = replace(OWN, cwd="/home/ana")
+    assert judge("file_write", "signoff.toml", context).verdict == "block"
+    assert judge("file_write", "x/../signoff.toml", context).verdict == "block"
+    assert judge("file_write", "signoff.toml", OWN).verdict == "ask"
+    assert judge("file_write", "~/signoff.toml", replace(OWN, home=None)).verdict == "ask"
+
+
+def test_no_bypass_reaches_the_files_of_the_gateway() -> None:
+    assert judge("file_write", f"{STATE}/x", replace(OWN, bypass=True, mode="off")).verdict == "block"

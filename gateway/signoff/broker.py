@@ -50,6 +50,7 @@ from signoff.model import (
 from signoff.policy import Verdict
 from signoff.ports import Clock, Store, Tx
 from signoff.rows import joined, request_key, session_key, turn_key
+from signoff.sessions import MAX_PARENTS
 from signoff.settings import YEAR_S, AgentSettings, Profile
 from signoff.waiters import Waiters
 
@@ -218,14 +219,15 @@ class Broker:
         return _judged(draft, verdict, profile), session
 
     async def _root(self, session: Session) -> Session:
-        """The outermost parent of a child; itself for all others."""
+        """The outermost parent of a child; itself for all others. A child where that cannot be found: it has no place
+        and nobody to ask (`routing.route`), and no setting approves for it (`judge_action`)."""
         root = session
-        for _ in range(16):
+        for _ in range(MAX_PARENTS):
             if root.kind != "child" or root.parent is None:
-                return root
+                break
             parent = await self._store.get(Session, session_key(session.profile, root.parent))
             if parent is None:
-                return root
+                break
             root = parent
         return root
 
@@ -414,13 +416,6 @@ class Broker:
         return await self._store.transact(change)
 
 
-def setting_value(profile: Profile, setting: str | None) -> str | None:
-    """A setting with its value as an operator would write it: `approvals.cron_mode = "deny"`."""
-    if setting is None:
-        return None
-    return f'{setting} = "{getattr(profile.approvals, setting.rpartition(".")[2])}"'
-
-
 def is_choice(choice: str) -> bool:
     """Whether the word is a choice or a time box."""
     return choice in ("once", "once_all", "session", "always", "deny") or grants.time_box(choice) is not None
@@ -445,7 +440,7 @@ def _judged(draft: ApprovalRequest, verdict: Verdict, profile: Profile) -> Appro
     if verdict.verdict == "ask":
         return draft
     rule = verdict.rule_keys[0] if verdict.rule_keys else verdict.rung
-    setting = None if verdict.rule_keys else setting_value(profile, verdict.setting)
+    setting = None if verdict.rule_keys else routing.setting_value(profile, verdict.setting)
     actor = Actor(type="policy", rule=None if setting else rule, setting=setting)
     if verdict.verdict == "block":
         return replace(draft, outcome="blocked", decided_by=(actor,))

@@ -3,6 +3,7 @@ refusal for speed holds up everything behind it."""
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from datetime import datetime, timedelta
 
@@ -35,6 +36,13 @@ class Window:
         oldest = self._times[len(self._times) - limit]
         return max((oldest + self.span - now).total_seconds(), 0.0) + MARGIN_S
 
+    def room(self, now: datetime, keep: int = 0) -> float:
+        """How many more are allowed at once."""
+        if not self.span:
+            return math.inf
+        self.wait(now)
+        return max(self.count - keep, 1) - len(self._times)
+
     def take(self, now: datetime) -> None:
         """Count one now."""
         self._times.append(now)
@@ -60,6 +68,11 @@ class Budget:
         keep = RESERVED if priority > 1 else 0
         windows = self._windows(place, op, group)
         return max(hold, self._all.wait(now), *(w.wait(now, keep if w.span == MINUTE else 0) for w in windows))
+
+    def room(self, place: Destination, now: datetime, *, group: bool) -> float:
+        """How many new cards the place may get at once; below 1 none."""
+        windows = self._windows(place, "post", group)
+        return min(self._all.room(now), *(w.room(now, RESERVED if w.span == MINUTE else 0) for w in windows))
 
     def take(self, place: Destination, op: str, now: datetime, *, group: bool) -> None:
         """Count one send or edit."""

@@ -29,6 +29,7 @@ from signoff.ids import row_id
 from signoff.model import ApprovalRequest, Card, Change, Copy, Destination
 from signoff.ports import ChatAdapter, Clock, Store, Tx
 from signoff.timing import wait_until
+from signoff.turntaking import Place, Turns, is_new, place_of
 
 log = logging.getLogger(__name__)
 
@@ -67,8 +68,10 @@ class Dispatcher:
         on_sent: Sent,
         *,
         fallbacks: Mapping[str, Destination] | None = None,
+        on_failure: Callable[[Exception], None] = lambda error: None,
     ) -> None:
-        """`fallbacks`: by profile, where a card goes whose own places all refused it."""
+        """`fallbacks`: by profile, where a card goes whose own places all refused it. `on_failure` is told of each
+        round that the store failed."""
         self._store = store
         self._clock = clock
         self._adapters = adapters
@@ -77,6 +80,8 @@ class Dispatcher:
         self._fallbacks = dict(fallbacks or {})
         self._budgets = {key: Budget(adapter.info) for key, adapter in adapters.items()}
         self._resend = frozenset(a.info.platform for a in adapters.values() if a.info.resend_ambiguous)
+        self._on_failure = on_failure
+        self._turns = Turns(store)
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -92,6 +97,7 @@ class Dispatcher:
                     more = await self.round()
                 except StoreError as error:
                     log.error("outbox not read: %s", error)
+                    self._on_failure(error)
                     await self._clock.sleep_until(self._clock.now() + timedelta(seconds=POLL_S))
                     continue
                 if not more:
@@ -113,7 +119,7 @@ class Dispatcher:
         due = await self._store.due(Copy, self._clock.now(), limit=room)
         if not due:
             return False
-        ready, later = self._admit(due)
+        ready, later = await self._admit(due)
         if later:
             await self._store.transact(partial(_put_off, later=later))
         if ready:
@@ -122,13 +128,12 @@ class Dispatcher:
                 self._start(work)
         return True
 
-    def _admit(self, due: Sequence[Copy]) -> tuple[list[str], list[tuple[str, datetime]]]:
+    async def _admit(self, due: Sequence[Copy]) -> tuple[list[str], list[tuple[str, datetime]]]:
         """Which copies may go now, and until when the others wait for their place's budget."""
         now = self._clock.now()
         ready: list[str] = []
-        later: list[tuple[str, datetime]] = []
-        queued: Counter[Destination] = Counter()
-        for copy in due:
+        waiting: list[tuple[Copy, float, float]] = []
+        for copy in await self._turns.taken(due, self._short(due, now)):
             op = _op(copy)
             key = (copy.profile, copy.destination.platform)
             if op is None or key not in self._budgets:
@@ -137,13 +142,24 @@ class Dispatcher:
             budget, group = self._budgets[key], self._adapters[key].is_group(copy.destination)
             wait_s = budget.wait(copy.destination, op, now, group=group, priority=copy.priority)
             if wait_s > 0:
-                # Each behind the one before it, so that a long queue is not looked at again all at once.
-                later.append((copy.copy_id, plus(now, wait_s + queued[copy.destination] * budget.pace_s(group))))
-                queued[copy.destination] += 1
-            else:
-                budget.take(copy.destination, op, now, group=group)
-                ready.append(copy.copy_id)
-        return ready, later
+                waiting.append((copy, wait_s, budget.pace_s(group)))
+                continue
+            budget.take(copy.destination, op, now, group=group)
+            self._turns.went(copy, now)
+            ready.append(copy.copy_id)
+        return ready, await self._turns.put_off(waiting, now) if waiting else []
+
+    def _short(self, due: Sequence[Copy], now: datetime) -> set[Place]:
+        """The places that have more new cards due than they may get now."""
+        cards = Counter(place_of(copy) for copy in due if is_new(copy)) if len(due) > 1 else {}
+        short: set[Place] = set()
+        for (profile, place), count in cards.items():
+            key = (profile, place.platform)
+            if count > 1 and key in self._budgets:
+                group = self._adapters[key].is_group(place)
+                if self._budgets[key].room(place, now, group=group) < count:
+                    short.add((profile, place))
+        return short
 
     async def _rest(self) -> None:
         until = self._clock.now() + timedelta(seconds=POLL_S)

@@ -8,8 +8,9 @@ import logging
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
-from datetime import datetime
+from contextlib import AsyncExitStack, ExitStack
+from datetime import datetime, timedelta
+from functools import partial
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -19,15 +20,17 @@ from signoff.commands import Commands
 from signoff.config import Config
 from signoff.dispatcher import Dispatcher
 from signoff.errors import AdapterError, AdapterFatal, ConfigError, StoreError
+from signoff.folder import private_folder
 from signoff.inbox import ProfileInbox
 from signoff.keyring import load_signer
 from signoff.keys import Keys
 from signoff.maker import Maker
 from signoff.model import Note, replace
 from signoff.ports import ChatAdapter, Clock, Store, Tx
+from signoff.pulse import Pulse
 from signoff.sessions import Sessions
 from signoff.settings import Profile
-from signoff.stores.open import open_store
+from signoff.stores.open import open_store, serving
 from signoff.sweeper import Sweeper
 from signoff.taps import Taps
 from signoff.telemetry import Telemetry, TimedStore
@@ -37,6 +40,7 @@ log = logging.getLogger(__name__)
 
 FIRST_TRY_S = 3.0
 """How long the start waits for each platform's first round; all are tried at once."""
+STORE_CHECK_EVERY = timedelta(seconds=1)
 RESTART_S = (1.0, 2.0, 5.0, 15.0, 30.0)
 DRAIN_S = 4.0
 """What is still going out at the end may take this long."""
@@ -64,14 +68,17 @@ class Gateway(Verbs):
         }
         self.adapters: dict[tuple[str, str], ChatAdapter] = dict(adapters or {})
         self.telemetry = Telemetry()
-        self.ready = False
         self.started_at: datetime = self.clock.now()
         self._given = adapters is not None
+        self._connected = False
+        self._pulse = Pulse(self.clock)
+        self._store_failure: str | None = None
         self._store = store
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self._commands: Commands | None = None
         self._receivers: list[asyncio.Task[None]] = []
+        self._hold = ExitStack()
 
     # --- life ----------------------------------------------------------------------------------
 
@@ -90,15 +97,29 @@ class Gateway(Verbs):
         await self.aclose()
 
     async def open(self) -> None:
-        """Open the store and the use cases; nothing is sent or received yet. Raises `StoreError`, `ConfigError`."""
-        store = self._store or open_store(self.config.gateway.store, self.clock)
+        """Open the store and the use cases; nothing is sent or received yet. Raises `StoreError`, `ConfigError`: also
+        when another gateway serves this store, or another user owns its folder."""
+        with ExitStack() as hold:
+            private_folder(self.config.gateway.state_dir)
+            if self._store is None:
+                hold.enter_context(serving(self.config.gateway.store))
+            await self._open(self._store or open_store(self.config.gateway.store, self.clock))
+            self._hold = hold.pop_all()
+
+    async def _open(self, store: Store) -> None:
         self.store: Store = TimedStore(store, self.telemetry)
         try:
             self.signer = load_signer(self.config.gateway.token_key_file, self.clock.now())
             self.broker = Broker(self.store, self.clock, self.profiles, self.served)
             self.sessions = Sessions(self.store, self.profiles, self.served)
             self.keys = Keys(self.store, self.profiles)
-            self.sweeper = Sweeper(self.store, self.clock, self.broker.waiters)
+            self.sweeper = Sweeper(
+                self.store,
+                self.clock,
+                self.broker.waiters,
+                on_defect=self.telemetry.unexpected,
+                on_failure=partial(self._pulse.failed, Sweeper.run.__qualname__),
+            )
             self._stack.callback(await self.telemetry.follow(self.store, self.profiles))
             down = await self.sweeper.resume()
         except BaseException:
@@ -119,13 +140,19 @@ class Gateway(Verbs):
             if profile.approvals.fallback_destination is not None
         }
         self.dispatcher = Dispatcher(
-            self.store, self.clock, self.adapters, maker, self._on_sent, fallbacks=fallbacks
+            self.store,
+            self.clock,
+            self.adapters,
+            maker,
+            self._on_sent,
+            fallbacks=fallbacks,
+            on_failure=partial(self._pulse.failed, Dispatcher.run.__qualname__),
         )
         taps = Taps(self.broker, self.dispatcher, self.store, self.clock, self.signer, maker.title)
         commands = self._commands = Commands(
             self.broker, self.sessions, self.dispatcher, self.store, self.clock, maker.title
         )
-        for loop in (self.sweeper.run, self.dispatcher.run, self.telemetry.watch_loop):
+        for loop in (self.sweeper.run, self.dispatcher.run, self.telemetry.watch_loop, self._watch_store):
             self._tasks.append(asyncio.create_task(self._watched(loop), name=loop.__qualname__))
         for (profile, platform), adapter in self.adapters.items():
             inbox = ProfileInbox(
@@ -134,10 +161,16 @@ class Gateway(Verbs):
             task = asyncio.create_task(self._receive(adapter, inbox), name=f"receive-{profile}-{platform}")
             self._receivers.append(task)
         await asyncio.gather(*(self._first_round(key, adapter) for key, adapter in self.adapters.items()))
-        self.ready = True
+        self._connected = True
 
     async def aclose(self) -> None:
         """Stop in the order that loses nothing: taps first, then sends, then the store. Idempotent."""
+        try:
+            await self._end()
+        finally:
+            self._hold.close()
+
+    async def _end(self) -> None:
         await self.stop_receiving()
         if self._tasks:
             with contextlib.suppress(TimeoutError, StoreError):
@@ -155,7 +188,7 @@ class Gateway(Verbs):
 
     async def stop_receiving(self) -> None:
         """Take no more taps; those received already are answered first."""
-        self.ready = False
+        self._connected = False
         await _cancelled(self._receivers)
 
     # --- adapters --------------------------------------------------------------------------------
@@ -245,18 +278,37 @@ class Gateway(Verbs):
             try:
                 await loop()
                 return
-            except Exception:  # the loop's outer edge: a defect in one round must not end it for good
+            except Exception as error:  # the loop's outer edge: a defect in one round must not end it for good
+                self._pulse.failed(loop.__qualname__, error)
                 log.exception("%s ended in an error; it is started again", loop.__qualname__)
                 self.telemetry.unexpected()
-                await asyncio.sleep(1.0)
+                await self.clock.sleep_until(self.clock.now() + timedelta(seconds=1))
+
+    async def _watch_store(self) -> None:
+        """Know within about a second that the store does not serve, and that it does again."""
+        while True:
+            try:
+                await self.store.check()
+                self._store_failure = None
+            except StoreError as error:
+                if self._store_failure is None:
+                    log.error("the store does not serve: %s", error)
+                self._store_failure = error.message
+            await self.clock.sleep_until(self.clock.now() + STORE_CHECK_EVERY)
 
     def _on_sent(self, platform: str, op: str, result: str) -> None:
         self.telemetry.sent(platform, result)
 
     # --- facts -----------------------------------------------------------------------------------
 
+    @property
+    def ready(self) -> bool:
+        """Whether every platform had its first round, the store serves, and none of the gateway's loops keeps failing.
+        `health` tells which does not."""
+        return self._connected and self._store_failure is None and not self._pulse.troubles()
+
     async def health(self) -> dict[str, Any]:
-        """Facts per adapter and of the store. Never raises for a part that is down."""
+        """Facts per adapter, of the store, and of loops that keep failing. Never raises for a part that is down."""
         try:
             store: dict[str, Any] = {"status": "ok", **await self.store.check()}
         except StoreError as error:
@@ -270,7 +322,8 @@ class Gateway(Verbs):
                 "detail": health.detail,
                 "history": list(health.history),
             }
-        return {"store": store, "platforms": platforms, "waiting": len(self.broker.waiters)}
+        waiting = len(self.broker.waiters)
+        return {"store": store, "platforms": platforms, "waiting": waiting, "failing": self._pulse.troubles()}
 
 
 def _own_paths(config: Config, profile: Profile) -> tuple[str, ...]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
-from signoff.model import Action, Code, Command, Elicitation, FileWrite, Rule, Session, Tool
+from signoff.model import Action, Code, Command, Elicitation, FileWrite, Rule, Session, Tool, replace
 from signoff.policy import ActionKind, JudgeContext, Verdict, judge
 from signoff.settings import AgentSettings, Profile
 
 HOME = str(Path.home())
 """What `~` stands for when a path may be the gateway's own: agents on this machine run for the same user."""
+
+
+UNATTENDED_SETTING = "approvals.unattended_mode"
+UNATTENDED_KINDS = frozenset({"cron", "webhook", "worker"})
+"""An agent is trusted to act with nobody there once an operator lets it declare one of these."""
 
 
 def judge_action(
@@ -24,6 +29,8 @@ def judge_action(
     now: datetime,
 ) -> Verdict:
     """The ladder's verdict for this action in this session. Facts that lower a verdict come from the registration."""
+    unattended_mode = profile.approvals.unattended_mode
+    withheld = _withheld(agent, session, root) if unattended_mode == "approve" or root.kind == "child" else None
     context = JudgeContext(
         shell=action.shell if isinstance(action, Command) else None,
         kind=root.kind,
@@ -35,14 +42,30 @@ def judge_action(
         bypass=session.bypass_until is not None and session.bypass_until > now,
         isolated=agent.isolation is not None,
         cron_mode=profile.approvals.cron_mode,
-        unattended_mode=profile.approvals.unattended_mode,
+        unattended_mode=unattended_mode if withheld is None else "deny",
         single_query_mode=profile.approvals.single_query_mode,
         deny=profile.approvals.deny,
         own_paths=profile.own_paths,
         own_pid=profile.own_pid,
     )
     kind: ActionKind = action.__struct_config__.tag  # type: ignore[assignment]  # the tags are the kinds
-    return judge(kind, judged_text(action), context)
+    verdict = judge(kind, judged_text(action), context)
+    if withheld is None or verdict.setting != UNATTENDED_SETTING:
+        return verdict
+    setting = f'{UNATTENDED_SETTING} = "{unattended_mode}" ({withheld})'
+    return replace(verdict, setting=setting, why=(f"Nobody is there to ask, and {withheld}.", *verdict.why[1:]))
+
+
+def _withheld(agent: AgentSettings, session: Session, root: Session) -> str | None:
+    """Why `unattended_mode = "approve"` does not speak for this session; None where it does.
+
+    Otherwise an agent that may not declare an unattended kind would get its approvals by leaving out the place.
+    """
+    if root.kind == "child":
+        return "no session above it can be found that a person answers for"
+    if session.agent is None or UNATTENDED_KINDS & set(agent.kinds):
+        return None
+    return f"agents.{session.agent}.kinds holds none of {', '.join(sorted(UNATTENDED_KINDS))}"
 
 
 def _folder(action: Action) -> str | None:

@@ -22,13 +22,13 @@ class Route(Struct, frozen=True):
     attended: bool
 
 
-
 def route(profile: Profile, session: Session, root: Session, *, platforms: AbstractSet[str], notified: bool) -> Route:
     """The route of a request of `session`; `root` is its outermost parent (itself without one).
 
     `platforms` are those this gateway serves; `notified` says that an answer client or callback is attached.
     """
-    if root.kind in UNATTENDED or session.kind in UNATTENDED:
+    # A root that is a child itself stands for a line of parents without an end: there is no place to ask in.
+    if root.kind in UNATTENDED or session.kind in UNATTENDED or root.kind == "child":
         return Route((), attended=False)
     own = root.destination if root.destination and root.destination.platform in platforms else None
     fallback = profile.approvals.fallback_destination
@@ -48,6 +48,14 @@ def mode_setting(kind: str | None) -> Literal["cron_mode", "single_query_mode", 
     if kind == "cron":
         return "cron_mode"
     return "single_query_mode" if kind == "single_query" else "unattended_mode"
+
+
+def setting_value(profile: Profile, setting: str | None) -> str | None:
+    """A setting with its value as an operator would write it: `approvals.cron_mode = "deny"`. One that comes with
+    words of its own stays as it is."""
+    if setting is None or " " in setting:
+        return setting
+    return f'{setting} = "{getattr(profile.approvals, setting.rpartition(".")[2])}"'
 
 
 def parse_destination(text: str, param: str | None = None) -> Destination:

@@ -27,6 +27,9 @@ from signoff.rows import place_key, session_key
 from signoff.settings import AgentSettings, Profile
 
 MIN_LEASE_S, MAX_LEASE_S, DEFAULT_LEASE_S = 2.0, 3600.0, 60.0
+MAX_PARENTS = 8
+"""A session has at most so many above it: agents hand work down a few levels, and each level costs every question a
+read on its way to a person."""
 NOTIFIER_GRACE_S = 30.0
 """A notifier whose connection dropped counts as attached for this long."""
 
@@ -54,8 +57,9 @@ class Sessions:
     # --- sessions ----------------------------------------------------------------------------
 
     async def declare(self, profile_name: str, declaration: Declaration, agent: str | None) -> Session:
-        """Make or change a session. Raises `InvalidInput`, `KindNotAllowed`, `DestinationNotAllowed`,
-        `SessionNotFound` (another agent's session, or an unknown parent)."""
+        """Make or change a session. Raises `InvalidInput` (also for a parent that was closed, is too deep a child or
+        descends from this session), `KindNotAllowed`, `DestinationNotAllowed`, `SessionNotFound` (another agent's
+        session, or an unknown parent)."""
         _check_id(declaration.session_id)
         profile = self._profiles[profile_name]
         if agent is not None:
@@ -222,7 +226,7 @@ def _declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None) 
     same_child = known is not None and known.closed_at is None and known.parent == declaration.parent
     parent_turn = known.parent_turn if known is not None and same_child else None
     if declaration.parent is not None:
-        stopping_session(tx, profile, declaration.parent, agent)
+        _check_line(tx, profile, declaration, agent, known)
     if declaration.parent is not None and not same_child:
         turns = tx.find(Turn, "open_session", session_key(profile, declaration.parent))
         parent_turn = turns[-1].turn_id if turns else None
@@ -241,6 +245,44 @@ def _declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None) 
     )
     tx.put(session)
     return session
+
+
+def _check_line(tx: Tx, profile: str, declaration: Declaration, agent: str | None, known: Session | None) -> None:
+    """Refuse a parent that no person can be found above, or that would make a line of children too long."""
+    parent = declaration.parent
+    above = 0
+    while parent is not None:
+        above += 1
+        if parent == declaration.session_id:
+            raise InvalidInput("A session cannot descend from itself; name another parent.", param="parent")
+        if above > MAX_PARENTS:
+            raise _too_deep()
+        session = tx.get(Session, session_key(profile, parent))
+        if above == 1 and (session is None or (agent is not None and session.agent != agent)):
+            raise SessionNotFound
+        if session is None or session.closed_at is not None:
+            raise InvalidInput(
+                "A session above this one was closed; name a parent that is open, or declare it anew.", param="parent"
+            )
+        parent = session.parent if session.kind == "child" else None
+    if known is not None and known.parent != declaration.parent:
+        _check_below(tx, known, MAX_PARENTS - above)
+
+
+def _check_below(tx: Tx, session: Session, levels: int) -> None:
+    """Refuse to move a session whose own children reach more than `levels` below it."""
+    row = [session.session_id]
+    for _ in range(levels + 1):
+        row = [c.session_id for name in row for c in tx.find(Session, "parent", session_key(session.profile, name))]
+        if not row:
+            return
+    raise _too_deep()
+
+
+def _too_deep() -> InvalidInput:
+    return InvalidInput(
+        f"A session can have at most {MAX_PARENTS} others above it; name a parent further up.", param="parent"
+    )
 
 
 def _own_turn(tx: Tx, profile: str, turn_id: str, agent: str | None) -> Turn:

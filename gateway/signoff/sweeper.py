@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -14,7 +15,7 @@ from signoff.changes import sweeping
 from signoff.errors import StoreError
 from signoff.model import ApprovalRequest, Change, Note, Notifier, Turn
 from signoff.ports import Clock, Store, Tx
-from signoff.rows import key_of, table_of
+from signoff.rows import joined, key_of, table_of
 from signoff.timing import wait_until
 from signoff.waiters import Waiters
 
@@ -29,18 +30,41 @@ HEARTBEAT_S = 5.0
 MAX_SHIFT = timedelta(hours=1)
 """Deadlines are moved on by at most this much after an outage."""
 ALL = 10_000_000
+SKIP_FOR = timedelta(seconds=30)
+"""A row whose change failed is tried again after this long; meanwhile the others are swept."""
+
+R = TypeVar("R", bound=Struct)
+
+
+class Sweep(Protocol):
+    """A change that lets time act on these rows."""
+
+    def __call__(self, tx: Tx, /, keys: Sequence[str]) -> object: ...
 
 
 class Sweeper:
     """Runs what is due. `run` is one task of the gateway."""
 
-    def __init__(self, store: Store, clock: Clock, waiters: Waiters) -> None:
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        waiters: Waiters,
+        *,
+        on_defect: Callable[[], None] = lambda: None,
+        on_failure: Callable[[Exception], None] = lambda error: None,
+    ) -> None:
+        """`on_defect` is called for each row that had to be skipped, `on_failure` for each round the store failed."""
         self._store = store
         self._clock = clock
         self._waiters = waiters
         self._wake = asyncio.Event()
         self._next: datetime | None = None
         self._beat: datetime | None = None
+        self._on_defect = on_defect
+        self._on_failure = on_failure
+        self._skipped: dict[str, datetime] = {}
+        """The rows that failed, by table and key, and until when they are left alone."""
 
     async def resume(self) -> timedelta:
         """At start: move every deadline on by the time no gateway was up; returns that time."""
@@ -69,6 +93,7 @@ class Sweeper:
                     await self._round()
                 except StoreError as error:
                     log.error("sweep failed: %s", error)
+                    self._on_failure(error)
                     await self._clock.sleep_until(self._clock.now() + timedelta(seconds=IDLE_S))
         finally:
             unsubscribe()
@@ -82,24 +107,60 @@ class Sweeper:
         if more:
             return
         self._next = await self._next_due()
-        idle = self._clock.now() + timedelta(seconds=IDLE_S)
+        now = self._clock.now()
+        idle = now + timedelta(seconds=IDLE_S)
+        if self._next is not None and self._next <= now and self._skipped:
+            self._next = idle  # what is due is being left alone, and hides what comes after it
         await wait_until(self._clock, min(self._next, idle) if self._next else idle, self._wake)
 
     async def sweep(self) -> bool:
         """Run one batch of everything due now; True if there may be more."""
         now = self._clock.now()
-        requests = await self._store.due(ApprovalRequest, now, limit=BATCH)
-        if requests:
-            await self._store.transact(partial(sweeping.sweep_requests, keys=[key_of(r) for r in requests]))
-        turns = await self._store.due(Turn, now, limit=BATCH)
-        if turns:
-            keys = [key_of(t) for t in turns]
-            seen = self._waiters.seen(keys)
-            await self._store.transact(partial(sweeping.sweep_turns, keys=keys, seen=seen))
-        notifiers = await self._store.due(Notifier, now, limit=BATCH)
-        if notifiers:
-            await self._store.transact(partial(sweeping.sweep_notifiers, keys=[key_of(n) for n in notifiers]))
-        return BATCH in (len(requests), len(turns), len(notifiers))
+        if self._skipped:
+            self._skipped = {name: until for name, until in self._skipped.items() if until > now}
+        counts = (
+            await self._sweep(ApprovalRequest, now, lambda keys: sweeping.sweep_requests),
+            await self._sweep(Turn, now, lambda keys: partial(sweeping.sweep_turns, seen=self._waiters.seen(keys))),
+            await self._sweep(Notifier, now, lambda keys: sweeping.sweep_notifiers),
+        )
+        return BATCH in counts
+
+    async def _sweep(self, row: type[R], now: datetime, change_for: Callable[[Sequence[str]], Sweep]) -> int:
+        """Run one batch of what is due in that table; returns how many rows it had."""
+        # Past those that are left alone, so that however many they are they do not fill the batch.
+        due = await self._store.due(row, now, limit=BATCH + len(self._skipped))
+        keys = [key_of(found) for found in due]
+        if self._skipped:
+            keys = [key for key in keys if _name(row, key) not in self._skipped]
+        keys = keys[:BATCH]
+        if not keys:
+            return 0
+        change = change_for(keys)
+        try:
+            await self._store.transact(partial(change, keys=keys))
+        except StoreError:
+            raise
+        except Exception as error:  # a row's outer edge: one that no change can be made of must not hold up the others
+            if len(keys) == 1:
+                self._skip(row, keys[0], now, error)
+            else:
+                await self._one_by_one(row, keys, now, change)
+        return len(keys)
+
+    async def _one_by_one(self, row: type[R], keys: Sequence[str], now: datetime, change: Sweep) -> None:
+        for key in keys:
+            try:
+                await self._store.transact(partial(change, keys=[key]))
+            except StoreError:
+                raise
+            except Exception as error:  # as above
+                self._skip(row, key, now, error)
+
+    def _skip(self, row: type[Struct], key: str, now: datetime, error: Exception) -> None:
+        self._skipped[_name(row, key)] = now + SKIP_FOR
+        self._on_defect()
+        # The words alone: what a change raises may have thousands of lines behind it, again at every try.
+        log.error("sweep.skipped %r: %s: %.200s", _name(row, key), type(error).__name__, error)
 
     async def _next_due(self) -> datetime | None:
         rows: tuple[type[Struct], ...] = (ApprovalRequest, Turn, Notifier)
@@ -122,3 +183,7 @@ class Sweeper:
             tx.put(Note(name=HEARTBEAT, value=now.isoformat()))
 
         await self._store.transact(change)
+
+
+def _name(row: type[Struct], key: str) -> str:
+    return joined(table_of(row).name, key)

@@ -387,6 +387,17 @@ def may_reach(tx: Tx, row: ApprovalRequest, *, waiting_counts: bool = True) -> b
     return attached(tx, row.profile, row.session_id)
 
 
+def unseen(tx: Tx, row: ApprovalRequest) -> bool:
+    """Whether the request had places to be shown in and its time passed with every card still waiting for a rate
+    budget, or refused, and nobody attached: then nobody can have left it unanswered."""
+    if row.delivered_to or not row.destinations:
+        return False
+    cards = [copy for copy in copies_of(tx, row) if copy.kind == "card"]
+    if any(copy.state in ("sent", "ambiguous", "sending") or copy.sent_at is not None for copy in cards):
+        return False
+    return not attached(tx, row.profile, row.session_id)
+
+
 def check_notified(tx: Tx, row: ApprovalRequest) -> None:
     """15 s after the first attempt: unless a copy is out, in flight or waits for a budget, nobody was asked."""
     if may_reach(tx, row, waiting_counts=False):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from msgspec import Struct
 
 from signoff.changes import claiming, ending, grants, sending
@@ -26,39 +28,34 @@ class Stopped(Struct, frozen=True, kw_only=True):
     grants: int = 0
     """Grants dropped (clear) or kept (stop)."""
 
-    def plus(self, other: Stopped) -> Stopped:
-        """Both together."""
+    @staticmethod
+    def of(parts: Sequence[Stopped]) -> Stopped:
+        """All parts together, in their order."""
         return Stopped(
-            sessions=self.sessions + other.sessions,
-            cancelled=self.cancelled + other.cancelled,
-            voided=self.voided + other.voided,
-            running=self.running + other.running,
-            turns=self.turns + other.turns,
-            grants=self.grants + other.grants,
+            sessions=tuple(name for part in parts for name in part.sessions),
+            cancelled=tuple(row for part in parts for row in part.cancelled),
+            voided=tuple(row for part in parts for row in part.voided),
+            running=tuple(row for part in parts for row in part.running),
+            turns=tuple(name for part in parts for name in part.turns),
+            grants=sum(part.grants for part in parts),
         )
+
+
+Steps = Iterator["Stopped | Steps"]
+"""What an end does, step by step: what a step ended, or the steps of what ends with it."""
 
 
 def end_turn(tx: Tx, turn: Turn, cause: Cause, by: Actor | None) -> Stopped:
     """End an open turn: its questions are withdrawn, its unstarted approvals void, its unreported runs unknown, and
     the children made in it end with it."""
-    ended = replace(turn, ended_at=tx.now, cause=cause, ended_by=by)
-    tx.put(ended)
-    data = {"turn_id": turn.turn_id, "cause": cause}
-    tx.emit(Event(profile=turn.profile, type="turn.ended", at=tx.now, session_id=turn.session_id, data=data))
-    rows = tx.find(ApprovalRequest, "live_turn", turn_key(turn.profile, turn.turn_id))
-    stopped = _end_rows(tx, rows, cause, by, lose_running=True)
-    child_cause: Cause = cause if cause in ("stop_requested", "session_ended") else "parent_ended"
-    for child in tx.find(Session, "parent", session_key(turn.profile, turn.session_id)):
-        if child.parent_turn == turn.turn_id:
-            stopped = stopped.plus(close_session(tx, child, child_cause, by))
-    return replace(stopped, turns=(turn.turn_id, *stopped.turns))
+    return _gathered(_end_turn(tx, turn, cause, by, {turn.session_id}))
 
 
 def stop_session(tx: Tx, session: Session, by: Actor | None, cause: Cause = "stop_requested") -> Stopped:
     """Stop a session: a new generation, every open turn ended, every question withdrawn, children likewise."""
-    tx.put(replace(session, generation=session.generation + 1, cause=cause))
+    tx.put(replace(session, generation=session.generation + 1, cause=cause, ended_by=by))
     tx.emit(Event(profile=session.profile, type="session.stopped", at=tx.now, session_id=session.session_id))
-    stopped = _end_work(tx, session, cause, by)
+    stopped = _gathered(_end_work(tx, session, cause, by, {session.session_id}))
     kept = tx.find(Grant, "live_session", session_key(session.profile, session.session_id))
     return replace(stopped, sessions=(session.session_id, *stopped.sessions), grants=len(kept))
 
@@ -74,36 +71,71 @@ def clear_session(tx: Tx, session: Session, by: Actor | None, *, close: bool) ->
             session,
             generation=session.generation + 1,
             cause=cause,
+            ended_by=by,
             bypass_until=None,
             closed_at=tx.now if close else session.closed_at,
         )
     )
     tx.emit(Event(profile=session.profile, type="session.cleared", at=tx.now, session_id=session.session_id))
-    stopped = _end_work(tx, session, cause, by)
+    stopped = _gathered(_end_work(tx, session, cause, by, {session.session_id}))
     dropped = grants.drop_session(tx, session.profile, session.session_id, by or Actor(type="system"))
     return replace(stopped, sessions=(session.session_id, *stopped.sessions), grants=len(dropped))
 
 
-def close_session(tx: Tx, session: Session, cause: Cause, by: Actor | None) -> Stopped:
+# --- families, however deep ------------------------------------------------------------------
+#
+# Each step is a generator that yields what it ended and the steps below it. They are run from one stack of their own,
+# since the interpreter's would overflow on a long line of children. `seen` holds the sessions that were come to: each
+# is ended once, also where a store holds a line that bites its own tail.
+
+
+def _gathered(steps: Steps) -> Stopped:
+    """Run the steps depth first; all that they ended, in that order."""
+    parts: list[Stopped] = []
+    stack = [steps]
+    while stack:
+        step = next(stack[-1], None)
+        if step is None:
+            stack.pop()
+        elif isinstance(step, Stopped):
+            parts.append(step)
+        else:
+            stack.append(step)
+    return parts[0] if len(parts) == 1 else Stopped.of(parts)
+
+
+def _end_turn(tx: Tx, turn: Turn, cause: Cause, by: Actor | None, seen: set[str]) -> Steps:
+    tx.put(replace(turn, ended_at=tx.now, cause=cause, ended_by=by))
+    data = {"turn_id": turn.turn_id, "cause": cause}
+    tx.emit(Event(profile=turn.profile, type="turn.ended", at=tx.now, session_id=turn.session_id, data=data))
+    rows = tx.find(ApprovalRequest, "live_turn", turn_key(turn.profile, turn.turn_id))
+    yield replace(_end_rows(tx, rows, cause, by, lose_running=True), turns=(turn.turn_id,))
+    child_cause: Cause = cause if cause in ("stop_requested", "session_ended") else "parent_ended"
+    for child in tx.find(Session, "parent", session_key(turn.profile, turn.session_id)):
+        if child.parent_turn == turn.turn_id:
+            yield _close(tx, child, child_cause, by, seen)
+
+
+def _close(tx: Tx, session: Session, cause: Cause, by: Actor | None, seen: set[str]) -> Steps:
     """Close a child with its parent; what it submits later is born cancelled with this cause."""
-    if session.closed_at is not None:
-        return Stopped()
-    tx.put(replace(session, generation=session.generation + 1, closed_at=tx.now, cause=cause))
-    stopped = _end_work(tx, session, cause, by)
+    if session.closed_at is not None or session.session_id in seen:
+        return
+    seen.add(session.session_id)
+    tx.put(replace(session, generation=session.generation + 1, closed_at=tx.now, cause=cause, ended_by=by))
+    yield Stopped(sessions=(session.session_id,))
+    yield _end_work(tx, session, cause, by, seen)
     grants.drop_session(tx, session.profile, session.session_id, by or Actor(type="system"))
-    return replace(stopped, sessions=(session.session_id, *stopped.sessions))
 
 
-def _end_work(tx: Tx, session: Session, cause: Cause, by: Actor | None) -> Stopped:
+def _end_work(tx: Tx, session: Session, cause: Cause, by: Actor | None, seen: set[str]) -> Steps:
     """End the turns, questions, approvals and children of a session."""
     key = session_key(session.profile, session.session_id)
     rows = tx.find(ApprovalRequest, "live_session", key)
-    stopped = _end_rows(tx, rows, cause, by, lose_running=False)
+    yield _end_rows(tx, rows, cause, by, lose_running=False)
     for turn in tx.find(Turn, "open_session", key):
-        stopped = stopped.plus(end_turn(tx, turn, cause, by))
+        yield _end_turn(tx, turn, cause, by, seen)
     for child in tx.find(Session, "parent", key):
-        stopped = stopped.plus(close_session(tx, child, cause, by))
-    return stopped
+        yield _close(tx, child, cause, by, seen)
 
 
 def _end_rows(
@@ -178,9 +210,13 @@ def notifier_gone(tx: Tx, notifier: Notifier) -> list[ApprovalRequest]:
 def _family(tx: Tx, profile: str, session_id: str) -> list[str]:
     """The session and the open children below it."""
     found = [session_id]
+    seen = {session_id}
     for known in found:
-        if len(found) <= MAX_FAMILY:
-            found += [child.session_id for child in tx.find(Session, "parent", session_key(profile, known))]
+        if len(found) > MAX_FAMILY:
+            break
+        below = [child.session_id for child in tx.find(Session, "parent", session_key(profile, known))]
+        found += [child for child in below if child not in seen]
+        seen.update(below)
     return found
 
 

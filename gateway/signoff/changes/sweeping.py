@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from signoff.changes import claiming, ending, sending, stopping
-from signoff.changes.common import plus
+from signoff.changes.common import followers, plus
 from signoff.model import ApprovalRequest, Notifier, Turn, replace
 from signoff.ports import Tx
+from signoff.rows import request_key
 
 
 def sweep_requests(tx: Tx, keys: Iterable[str]) -> int:
@@ -28,9 +29,7 @@ def _sweep_request(tx: Tx, row: ApprovalRequest) -> bool:
     elif row.outcome is not None:
         return False
     elif row.expires_at is not None and row.expires_at <= now:
-        if row.leader_id is not None:
-            ending.leave(tx, row)
-        ending.expire(tx, row)
+        _expire(tx, row)
     elif row.notify_by is not None and row.notify_by <= now:
         sending.check_notified(tx, row)
     elif row.window_by is not None and row.window_by <= now:
@@ -38,6 +37,28 @@ def _sweep_request(tx: Tx, row: ApprovalRequest) -> bool:
     else:
         return False
     return True
+
+
+def _expire(tx: Tx, row: ApprovalRequest) -> None:
+    """The window is over: nobody answered, or nobody was asked, since the card never got its turn."""
+    leader = tx.get(ApprovalRequest, request_key(row.profile, row.leader_id)) if row.leader_id is not None else row
+    if leader is None or not sending.unseen(tx, leader):
+        if row.leader_id is not None:
+            ending.leave(tx, row)
+        ending.expire(tx, row)
+        return
+    error = f"the rate limit of {leader.destinations[0]} left no room for the card in time"
+    for follower in followers(tx, row):
+        if follower.expires_at is not None and follower.expires_at <= tx.now:
+            _never_asked(tx, follower, error)
+    fresh = tx.get(ApprovalRequest, request_key(row.profile, row.request_id))
+    _never_asked(tx, row if fresh is None else fresh, error)
+
+
+def _never_asked(tx: Tx, row: ApprovalRequest, error: str) -> None:
+    if row.leader_id is not None:
+        ending.leave(tx, row)
+    ending.undeliverable(tx, row, error)
 
 
 def sweep_turns(tx: Tx, keys: Iterable[str], seen: Mapping[str, datetime]) -> list[str]:

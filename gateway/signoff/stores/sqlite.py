@@ -13,16 +13,17 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
 from msgspec import Struct
 
-from signoff.errors import ConfigError, StoreCorrupt, StoreError, StoreUnavailable
+from signoff.errors import StoreCorrupt, StoreError, StoreUnavailable
 from signoff.model import Change, Event, Note
 from signoff.ports import Clock, Tx
 from signoff.stores.feed import Feed
 from signoff.stores.migrate import identify, migrate
 from signoff.stores.sqlite_errors import explain, is_locked
+from signoff.stores.sqlite_place import Anchor, make_folder, sqlite_path
 from signoff.stores.sqlite_reads import Reads
 from signoff.stores.sqlite_writer import Writer
 
@@ -33,6 +34,8 @@ T = TypeVar("T")
 
 POLL_S = 0.15
 """How often another process's commits are looked for, while somebody listens: one read of a shared counter."""
+_ANCHOR_S = 1.0
+"""How often it is looked whether the file is still there; a look at each commit would cost every one a system call."""
 _PAGE = 256
 """Events of other processes read at a time."""
 _PROBE_BYTES = 64 * 1024
@@ -55,6 +58,9 @@ class SqliteStore:
     def __init__(self, path: Path, clock: Clock) -> None:
         self.path = path
         self._db = _open_for_writing(path)
+        self._anchor = Anchor(path)
+        self._anchor_seen = time.monotonic()
+        self._lost: StoreUnavailable | None = None
         near: sqlite3.Connection | None = None
         try:
             with _explained(path):
@@ -80,6 +86,8 @@ class SqliteStore:
     async def transact(self, change: Callable[[Tx], T], *, bulk: bool = False) -> T:
         """Run `change` and commit; return its value once it is on the disk."""
         self._check()
+        if self._lost is not None:
+            raise StoreUnavailable(self._lost.message, **self._lost.facts)
         return cast("T", await self._writer.run(change, bulk=bulk))
 
     async def get(self, row: type[R], key: str) -> R | None:
@@ -131,6 +139,9 @@ class SqliteStore:
     async def check(self) -> dict[str, Any]:
         """Facts for `health/detailed`. After a failed commit it tries one more, so that it tells the present."""
         self._check()
+        self._lost = self._anchor.lost()
+        if self._lost is not None:
+            raise StoreUnavailable(self._lost.message, **self._lost.facts)
         self._reads.last_pos()
         if self._writer.failure is not None:
             probe = Note(name="store.probe", value="." * _PROBE_BYTES)
@@ -162,6 +173,9 @@ class SqliteStore:
         self._poll = None
         if not self._feed or self._closing is not None:
             return
+        if time.monotonic() - self._anchor_seen >= _ANCHOR_S:
+            self._anchor_seen = time.monotonic()
+            self._lost = self._anchor.lost()
         try:
             if not self._writer.busy and (version := self._reads.version()) != self._version:
                 self._tell_others(before=self._reads.last_pos() + 1)
@@ -274,8 +288,8 @@ def _connect(path: Path, mode: str, wait_s: float) -> sqlite3.Connection:
 
 def _make(path: Path) -> None:
     """Make the folder (0700) and the file (0600) where missing; refuse to start over a log without its file."""
+    make_folder(path)
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         wal = Path(f"{path}-wal")
         if (not path.exists() or path.stat().st_size == 0) and wal.exists() and wal.stat().st_size > 0:
             raise StoreCorrupt(
@@ -296,8 +310,4 @@ def open_sqlite(url: str, clock: Clock) -> SqliteStore:
 
     Raises `StoreUnavailable`, `StoreCorrupt` or `StoreTooNew`, each in one line with the mend, and `ConfigError`.
     """
-    parts = urlsplit(url)
-    path = Path(unquote("/" + parts.path.lstrip("/")))
-    if parts.netloc or parts.query or parts.fragment or path == Path("/"):
-        raise ConfigError(f"gateway.store: {url!r} should be sqlite:///absolute/path/of/the/file.db")
-    return SqliteStore(path, clock)
+    return SqliteStore(sqlite_path(url), clock)

@@ -87,7 +87,8 @@ class Reads:
             earliest = self._one(self._near, shape.first_due)
         else:
             times = [self._one(self._near, shape.first_due, urgency) for urgency in self._urgencies(self._near, shape)]
-            earliest = min(times, default=None)
+            # A commit between two of these reads may have settled the last row of an urgency.
+            earliest = min((time for time in times if time is not None), default=None)
         return None if earliest is None else instant(earliest)
 
     async def events(self, profile: str, after: int, *, limit: int, session_id: str | None) -> list[Event]:

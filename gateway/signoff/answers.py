@@ -15,7 +15,6 @@ from signoff.wording import PlaceTitle, cause_words, person_behind, person_name,
 TAP_REASON_UNITS = 80
 
 
-
 def done_answer(decided: Decided, now: datetime, prefix: str) -> str:
     """What the person whose answer counted is told: at most 200 characters."""
     row = decided.row

@@ -309,15 +309,11 @@ class Dispatcher:
         elif isinstance(error, AdapterUnavailable | SendAmbiguous):
             change = partial(sending.unreachable, copy_id=copy.copy_id, error=error.message)
         elif isinstance(error, MessageGone):
-            change = partial(
-                sending.gone, copy_id=copy.copy_id, error=error.message, fallback=self._fallback(copy)
-            )
+            change = partial(sending.gone, copy_id=copy.copy_id, error=error.message, fallback=self._fallback(copy))
         elif work.op == "update":
             change = partial(sending.not_edited, copy_id=copy.copy_id, error=error.message)
         else:
-            change = partial(
-                sending.refused, copy_id=copy.copy_id, error=error.message, fallback=self._fallback(copy)
-            )
+            change = partial(sending.refused, copy_id=copy.copy_id, error=error.message, fallback=self._fallback(copy))
         await self._store.transact(change)
 
     def _fallback(self, copy: Copy) -> Destination | None:
@@ -339,9 +335,7 @@ class Dispatcher:
         copy_id = row_id()
 
         def change(tx: Tx) -> None:
-            tx.put(
-                new_note(copy_id, profile, destination, card, now=tx.now, priority=priority, reply_to=reply_to)
-            )
+            tx.put(new_note(copy_id, profile, destination, card, now=tx.now, priority=priority, reply_to=reply_to))
 
         await self._store.transact(change)
         self.wake()

@@ -297,4 +297,3 @@ def _own_turn(tx: Tx, profile: str, turn_id: str, agent: str | None) -> Turn:
 def _check_id(text: str) -> None:
     if not 1 <= len(text) <= 200 or any(ord(c) < 32 for c in text):
         raise InvalidInput("An id has 1 to 200 characters and no control characters.", param="session_id")
-

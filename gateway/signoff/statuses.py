@@ -35,7 +35,6 @@ MARKS = {
 }
 
 
-
 def status_blocks(
     row: ApprovalRequest, now: datetime, *, title: PlaceTitle, prefix: str, here: str
 ) -> tuple[Block, ...]:
@@ -73,8 +72,10 @@ def _verdict(row: ApprovalRequest, now: datetime, title: PlaceTitle, here: str) 
         return approved_text("verdict.approved", row, now), [_via(row, title, here)]
     if row.outcome == "denied":
         name = people(row.decided_by)
-        text = t("verdict.denied.all", person=name, count=row.runs) if row.runs > 1 else t(
-            "verdict.denied.person", person=name
+        text = (
+            t("verdict.denied.all", person=name, count=row.runs)
+            if row.runs > 1
+            else t("verdict.denied.person", person=name)
         )
         return text, [_via(row, title, here), t("ending.not_run")]
     if row.outcome == "timeout":
@@ -88,8 +89,10 @@ def _verdict(row: ApprovalRequest, now: datetime, title: PlaceTitle, here: str) 
         return t("verdict.cancelled"), ["", t(f"ending.cancelled.{key}", **values), t("ending.not_run")]
     if row.outcome == "notify_failed":
         place = title(row.destinations[0].platform) if row.destinations else ""
-        why = t("ending.notify_failed.refused", place=place, cause=delivery_error(row)) if place else t(
-            "ending.notify_failed.no_place"
+        why = (
+            t("ending.notify_failed.refused", place=place, cause=delivery_error(row))
+            if place
+            else t("ending.notify_failed.no_place")
         )
         return t("verdict.notify_failed"), ["", why, t("ending.nobody_asked"), t("ending.not_run")]
     if row.outcome == "staged":

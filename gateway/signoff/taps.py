@@ -142,9 +142,7 @@ class Taps:
         return Answer(done_answer(decided, now, info.command_prefix))
 
     def _lost(self, row: ApprovalRequest, tap: Tap, info: AdapterInfo) -> str:
-        return lost_answer(
-            row, tap.person, self._clock.now(), platform_title=self._title, prefix=info.command_prefix
-        )
+        return lost_answer(row, tap.person, self._clock.now(), platform_title=self._title, prefix=info.command_prefix)
 
     async def _late(self, profile: str, meaning: Meaning, tap: Tap, info: AdapterInfo) -> Answer | None:
         """The answer for a button that means nothing any more, which is recorded; None for a live one of a pending
@@ -254,9 +252,7 @@ class Taps:
         )
         now = self._clock.now()
         if decided.how == "lost":
-            return lost_answer(
-                decided.row, message.person, now, platform_title=self._title, prefix=info.command_prefix
-            )
+            return lost_answer(decided.row, message.person, now, platform_title=self._title, prefix=info.command_prefix)
         told = done_answer(decided, now, info.command_prefix)
         return f"{told} {t('tap.done.reason_too_long', count=hidden)}" if hidden else told
 

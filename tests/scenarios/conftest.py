@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
@@ -109,3 +111,11 @@ def _column_of(item: pytest.Item) -> str | None:
     params = getattr(getattr(item, "callspec", None), "params", {})
     chat = params.get("chat")
     return next((column for column in _COLUMNS if chat is not None and column.startswith(chat.name + " ")), None)
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A folder with a short name: a socket's path may have about 100 bytes, and pytest's own names are long."""
+    folder = Path(tempfile.mkdtemp(prefix="signoff-"))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)

@@ -273,3 +273,15 @@ def test_memory_is_settled_for_serving() -> None:
     finally:
         gc.unfreeze()
         gc.set_threshold(*before)
+
+
+async def test_asking_for_no_row_says_nothing_of_a_unique_value(store: SqliteStore) -> None:
+    row = make_request("a", coalesce_key="same")
+    await store.transact(putting(row))
+    key = joined("default", "same")
+
+    def change(tx: Tx) -> list[ApprovalRequest]:
+        assert tx.find(ApprovalRequest, "leader_key", key, limit=0) == []
+        return tx.find(ApprovalRequest, "leader_key", key)
+
+    assert await store.transact(change) == [row]

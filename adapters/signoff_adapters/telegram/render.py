@@ -142,9 +142,7 @@ def _entity(span: Span) -> MessageEntity | None:
     if span.style == "link" and span.href:
         return MessageEntity(MessageEntity.TEXT_LINK, 0, 1, url=span.href)
     if span.style in _CLOCKS and span.at is not None:
-        return MessageEntity(
-            MessageEntity.DATE_TIME, 0, 1, unix_time=span.at, date_time_format=_CLOCKS[span.style]
-        )
+        return MessageEntity(MessageEntity.DATE_TIME, 0, 1, unix_time=span.at, date_time_format=_CLOCKS[span.style])
     account = (span.href or "").removeprefix("tg://user?id=")
     if span.style == "mention" and account.isascii() and account.isdigit():
         return MessageEntity(MessageEntity.TEXT_MENTION, 0, 1, user=User(int(account), "", is_bot=False))

@@ -55,9 +55,7 @@ class BenchAdapter:
 
     async def tap(self, message_id: str, place: Destination, token: str) -> None:
         """Ann presses a button."""
-        tap = Tap(
-            destination=place, message_id=message_id, person=ANN, token=token, tap_id=str(next(self._ids))
-        )
+        tap = Tap(destination=place, message_id=message_id, person=ANN, token=token, tap_id=str(next(self._ids)))
         await self.inbox.tap(tap)
 
     async def say(self, place: Destination, text: str) -> None:
@@ -176,9 +174,7 @@ def requested(gateway: Gateway, name: str, number: int) -> Coroutine[Any, Any, A
 
 async def awaited(gateway: Gateway, name: str, number: int) -> float:
     """One that only waits; the time at which it went on."""
-    ask = Ask(
-        action=_command(number), session_id=name, request_id=f"r{number}", timeout_s=WINDOW_S, reason=REASON
-    )
+    ask = Ask(action=_command(number), session_id=name, request_id=f"r{number}", timeout_s=WINDOW_S, reason=REASON)
     await gateway.broker.submit("default", ask)
     await gateway.wait(f"r{number}")
     return time.perf_counter()

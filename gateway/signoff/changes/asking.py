@@ -137,9 +137,7 @@ def _follow(tx: Tx, row: ApprovalRequest, leader: ApprovalRequest) -> ApprovalRe
         window_by=leader.window_by,
     )
     tx.put(row)
-    changed = replace(
-        leader, last_follow_no=number, waiters=leader.waiters + 1, card_version=leader.card_version + 1
-    )
+    changed = replace(leader, last_follow_no=number, waiters=leader.waiters + 1, card_version=leader.card_version + 1)
     tx.put(changed)
     show(tx, changed, priority=OTHER)
     return row

@@ -20,8 +20,8 @@ RESULT_EVENTS = {"succeeded": "succeed", "failed": "fail", "not_run": "skip"}
 def claim(
     tx: Tx, profile: str, request_id: str, *, digest: str, claim_id: str, operands: tuple[Operand, ...] | None
 ) -> ApprovalRequest:
-    """Start the action: succeeds once while the approval stands; the same `claim_id` again gets the same answer, until the
-    run is over: a result, a stop or a turn's end makes every further claim `already_claimed`.
+    """Start the action: succeeds once while the approval stands. The same `claim_id` again gets the same answer while
+    it runs; a result, a stop or a turn's end makes every further claim `already_claimed`.
 
     Raises `ClaimRefused` with `not_approved`, `already_claimed`, `digest_mismatch`, `changed_since_review`,
     `cancelled` or `lapsed`. Files that changed since the review take the approval away in this same commit, so the
@@ -70,9 +70,7 @@ def _check_claimable(tx: Tx, row: ApprovalRequest) -> None:
     if refused is not None:
         raise refused
     if row.claim_by is not None and row.claim_by <= tx.now:
-        raise ClaimRefused(
-            "It was approved, but not started in time. The approval is used up.", code="lapsed", row=row
-        )
+        raise ClaimRefused("It was approved, but not started in time. The approval is used up.", code="lapsed", row=row)
     if row.turn_id:
         turn = tx.get(Turn, turn_key(row.profile, row.turn_id))
         if turn is None or turn.ended_at is not None:

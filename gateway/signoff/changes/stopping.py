@@ -138,9 +138,7 @@ def _end_work(tx: Tx, session: Session, cause: Cause, by: Actor | None, seen: se
         yield _close(tx, child, cause, by, seen)
 
 
-def _end_rows(
-    tx: Tx, rows: list[ApprovalRequest], cause: Cause, by: Actor | None, *, lose_running: bool
-) -> Stopped:
+def _end_rows(tx: Tx, rows: list[ApprovalRequest], cause: Cause, by: Actor | None, *, lose_running: bool) -> Stopped:
     """Withdraw what is pending, void what is approved and unstarted; what runs is lost with its turn only."""
     cancelled = ending.withdraw_many(tx, [row for row in rows if row.outcome is None], cause, by)
     voided, running = [], []

@@ -85,9 +85,7 @@ def sweep_notifiers(tx: Tx, keys: Iterable[str]) -> None:
             stopping.notifier_gone(tx, notifier)
 
 
-def shift(
-    tx: Tx, requests: Iterable[str], turns: Iterable[str], notifiers: Iterable[str], by: timedelta
-) -> int:
+def shift(tx: Tx, requests: Iterable[str], turns: Iterable[str], notifiers: Iterable[str], by: timedelta) -> int:
     """Move every deadline on by the time in which no gateway was up, so that agents find their requests pending and a
     tap made meanwhile counts; returns how many requests moved."""
     count = 0

@@ -87,5 +87,3 @@ def _arguments(text: str | None) -> dict[str, Any]:
     except msgspec.MsgspecError as error:
         raise click.UsageError(f"--arguments is not a JSON object: {error}") from None
     return found
-
-

@@ -57,9 +57,7 @@ class Place(Struct, frozen=True, kw_only=True):
 def placed(command: Callable[Concatenate[Place, P], T]) -> Callable[P, T]:
     """Give a command the options that say where the gateway is, as its first argument."""
 
-    @click.option(
-        "--config", type=click.Path(path_type=Path, dir_okay=False), help="The gateway's signoff.toml."
-    )
+    @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="The gateway's signoff.toml.")
     @click.option("--profile", envvar="SIGNOFF_PROFILE", help="The profile to work in (default: default).")
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @wraps(command)

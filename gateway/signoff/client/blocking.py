@@ -181,9 +181,7 @@ class BlockingClient:
     ) -> SessionRecord:
         """As `Client.session`."""
         return self._call(
-            lambda: self._client.session(
-                session_id, kind=kind, destination=destination, user_id=user_id, parent=parent
-            )
+            lambda: self._client.session(session_id, kind=kind, destination=destination, user_id=user_id, parent=parent)
         )
 
     def stop(self, session_id: str | None = None) -> dict[str, Any]:

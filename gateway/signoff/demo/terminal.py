@@ -207,6 +207,5 @@ class TerminalAdapter:
         return str(next(self._ids))
 
 
-
 def _labels(card: Card) -> list[str]:
     return [button.label for row in card.rows for button in row]

@@ -82,7 +82,7 @@ class Layers:
         except UnicodeEncodeError:  # no stored text holds half a surrogate pair
             return []
         if whole is None:
-            if path in shape.table.unique:
+            if path in shape.table.unique and limit != 0:  # asked for no row at all, the file says nothing
                 self._free.add((path, value))
             return []
         rows = kept_rows(self._cache, shape, whole)

@@ -219,9 +219,7 @@ class Lives:
                 await adapter.ready()
             assert adapter.health().state == "degraded"
             await stage.network(up=True)
-            await pass_time(
-                stage.clock, lambda: adapter.health().state == "ready", within_s=HEAL_S, what="it is ready"
-            )
+            await pass_time(stage.clock, lambda: adapter.health().state == "ready", within_s=HEAL_S, what="it is ready")
             await adapter.ready()
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

@@ -152,9 +152,7 @@ class FakeAdapter:
 
     def shown(self, destination: Destination | None = None) -> list[FakeMessage]:
         """The messages that stand (in one place)."""
-        return [
-            each for each in self.messages if not each.deleted and destination in (None, each.destination)
-        ]
+        return [each for each in self.messages if not each.deleted and destination in (None, each.destination)]
 
     async def until(self, holds: Callable[[list[FakeMessage]], bool], *, limit_s: float = 5.0) -> list[FakeMessage]:
         """The standing messages once `holds` for them; TimeoutError after `limit_s` of real time."""

@@ -215,9 +215,7 @@ async def test_the_command_to_type_instead_can_be_typed(shell: Shell, gateway: F
         ("ask", "--tool", "t\udcff"),
     ],
 )
-async def test_what_is_not_utf8_cannot_be_asked(
-    shell: Shell, gateway: FakeGateway, arguments: tuple[str, ...]
-) -> None:
+async def test_what_is_not_utf8_cannot_be_asked(shell: Shell, gateway: FakeGateway, arguments: tuple[str, ...]) -> None:
     done = await shell(*arguments)
     assert done.code == 2
     assert "is not UTF-8" in one_line(done)

@@ -84,7 +84,7 @@ async def test_a_second_gateway_on_the_same_folder_is_refused_in_one_line(shell:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ('[gateway]\nprot = 1\n', "signoff.toml: gateway.prot is not a setting; did you mean gateway.port?"),
+        ("[gateway]\nprot = 1\n", "signoff.toml: gateway.prot is not a setting; did you mean gateway.port?"),
         ('[platforms.telegram]\ntoken_env = "MISSING"\n', "the environment variable MISSING is not set"),
         ("[gateway\n", "line 1"),
     ],

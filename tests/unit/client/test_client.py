@@ -251,9 +251,7 @@ async def test_a_cancelled_question_is_withdrawn_over_a_lost_answer(client: Clie
     assert gateway.approvals[request_id]["cause"] == "withdrawn"
 
 
-async def test_what_was_claimed_and_then_cancelled_is_reported_as_not_run(
-    client: Client, gateway: FakeGateway
-) -> None:
+async def test_what_was_claimed_and_then_cancelled_is_reported_as_not_run(client: Client, gateway: FakeGateway) -> None:
     task, request_id = await ask(client, gateway)
     gateway.lose = [f"POST /v1/approvals/{request_id}/claim"]
     claim = f"POST /v1/approvals/{request_id}/claim"

@@ -73,7 +73,6 @@ class HandDispatcher(Dispatcher):
                 return
         raise AssertionError("the outbox never empties")
 
-
     async def crash(self) -> None:
         """Begin every send that is due and end without hearing what came of it."""
         await self.start_due()

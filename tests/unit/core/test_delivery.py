@@ -241,9 +241,7 @@ async def test_a_platform_with_idempotency_gets_no_second_copy(make_world: Calla
     assert len(world.chat.messages) == 1
 
 
-async def test_a_platform_that_takes_it_and_never_answers(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_platform_that_takes_it_and_never_answers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatching, "SEND_TIMEOUT_S", 0.01)
     world.chat.stall()
     row = await world.ask()
@@ -462,9 +460,7 @@ async def test_a_chat_that_moved(world: World, how: str) -> None:
         second = await world.ask("rm -rf second")
         assert (await world.row(second)).delivered_to == (new,)
     else:
-        await world.store.transact(
-            lambda tx: sending.move_chat(tx, "default", "fake", PLACE.chat_id, new.chat_id)
-        )
+        await world.store.transact(lambda tx: sending.move_chat(tx, "default", "fake", PLACE.chat_id, new.chat_id))
         await world.flush()
     card = (await world.cards(open_row))[-1]
     assert card.destination == new

@@ -345,9 +345,7 @@ async def test_a_client_that_goes_between_the_judging_and_the_insert(world: Worl
 
 async def test_the_same_session_of_another_agent(world: World) -> None:
     with pytest.raises(SessionNotFound):
-        await world.broker.submit(
-            "default", Ask(action=Command(command="rm x"), session_id="s", agent="somebody")
-        )
+        await world.broker.submit("default", Ask(action=Command(command="rm x"), session_id="s", agent="somebody"))
     assert (await world.store.get(Session, session_key("default", "s"))) is not None
 
 

@@ -53,9 +53,7 @@ async def test_an_empty_list_lets_nobody_decide(make_world: Callable[..., World]
     await world.session(user_id=ANN)
     row = await world.ask()
     told = await world.tap(row, "once")
-    assert told.text == (
-        "No approver is set up, so nobody can decide. Add 1 to platforms.fake.approvers."
-    )
+    assert told.text == ("No approver is set up, so nobody can decide. Add 1 to platforms.fake.approvers.")
     assert await unchanged(world, row)
     assert await refusals(world) == ["nobody"]
 
@@ -358,9 +356,7 @@ async def test_a_choice_the_profile_has_withdrawn(make_world: Callable[..., Worl
     world = make_world()
     await world.session()
     row = await world.ask()
-    narrow = make_world(
-        profile=Profile(approvers={"fake": (ANN,)}, grants=GrantSettings(command=("once", "deny")))
-    )
+    narrow = make_world(profile=Profile(approvers={"fake": (ANN,)}, grants=GrantSettings(command=("once", "deny"))))
     message, token = await world.button(row, "session")
     told = await narrow.chat.press(token, by=ANN, message_id=message.message_id, destination=PLACE)
     assert told.text == "“session” is not on offer for this request. Nothing was decided."

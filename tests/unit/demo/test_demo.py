@@ -120,9 +120,7 @@ def test_each_card_says_the_verdict_before_the_agent_reads_it(tmp_path: Path) ->
 def test_without_a_terminal_it_says_so(tmp_path: Path) -> None:
     done = run(tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == (
-        "signoff: demo needs a terminal to type in; --auto lets it press the buttons by itself.\n"
-    )
+    assert done.stderr == ("signoff: demo needs a terminal to type in; --auto lets it press the buttons by itself.\n")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The transports every story is told on, and the matrix at the end of a run."""
+"""The transports every story is told on."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios import gateways
+from tests.scenarios import gateways, matrix
 from tests.scenarios.on_telegram import TelegramPoll, TelegramWebhook
 from tests.scenarios.transport import Transport
 
 TRANSPORTS: tuple[type[Transport], ...] = (TelegramPoll, TelegramWebhook)
 STORES = ("sqlite",)
 _COLUMNS = [f"{transport.name} x {store}" for transport in TRANSPORTS for store in STORES]
+assert matrix.COLUMNS == _COLUMNS, "the matrix has a column for every transport"
 _HERE = Path(__file__).parent
-_cells = pytest.StashKey[dict[tuple[str, str], list[str]]]()
-"""By story and column: how each of its cells ended."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -56,7 +55,7 @@ def _logs() -> Iterator[None]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Print the gateways' logs with a story that failed, and fill in its cell."""
+    """Print the gateways' logs with a story that failed, and name its cell of the matrix."""
     report = yield
     if not item.path.is_relative_to(_HERE):
         return report
@@ -64,42 +63,8 @@ def pytest_runtest_makereport(
         report.sections += gateways.log_sections(gateways.LOGS)
     column = _column_of(item)
     if column is not None and (call.when == "call" or not report.passed):
-        cells = item.config.stash.setdefault(_cells, {})
-        cells.setdefault((_story_of(item), column), []).append(report.outcome)
+        report.user_properties.append((matrix.CELL, [_story_of(item), column]))
     return report
-
-
-def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Remember the cells of another run."""
-    for item in items:
-        if item.path.is_relative_to(_HERE) and (column := _column_of(item)) is not None:
-            cells = item.config.stash.setdefault(_cells, {})
-            cells.setdefault((_story_of(item), column), []).append("elsewhere")
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """The matrix of stories and transports."""
-    cells = config.stash.get(_cells, {})
-    told = {story for (story, _), ends in cells.items() if set(ends) != {"elsewhere"}}
-    if not told:
-        return
-    width = max(map(len, told))
-    terminalreporter.section("stories x transports")
-    terminalreporter.line(f"{'':{width}}  {'  '.join(_COLUMNS)}")
-    for story in sorted(told):
-        row = "  ".join(f"{_word(cells.get((story, column), [])):{len(column)}}" for column in _COLUMNS)
-        terminalreporter.line(f"{story:{width}}  {row}")
-
-
-def _word(ends: list[str]) -> str:
-    """How a cell ended: all of its parts count."""
-    told = [end for end in ends if end != "elsewhere"]
-    if not told:
-        return "in the other run" if ends else "MISSING"
-    passed = told.count("passed")
-    if passed == len(told):
-        return f"passed {passed}/{len(told)}" if len(told) > 1 else "passed"
-    return f"SKIPPED {told.count('skipped')}" if "skipped" in told else f"FAILED {len(told) - passed}/{len(told)}"
 
 
 def _story_of(item: pytest.Item) -> str:

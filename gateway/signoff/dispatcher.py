@@ -84,6 +84,8 @@ class Dispatcher:
         self._turns = Turns(store)
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._leasing = False
+        """Copies are being leased: neither due any more nor under way yet."""
 
     # --- the loop ----------------------------------------------------------------------------
 
@@ -124,8 +126,12 @@ class Dispatcher:
             await self._store.transact(partial(_put_off, later=later))
         if ready:
             change = partial(sending.lease, copy_ids=ready, lease_s=LEASE_S, resend=self._resend)
-            for work in await self._store.transact(change):
-                self._start(work)
+            self._leasing = True
+            try:
+                for work in await self._store.transact(change):
+                    self._start(work)
+            finally:
+                self._leasing = False
         return True
 
     async def _admit(self, due: Sequence[Copy]) -> tuple[list[str], list[tuple[str, datetime]]]:
@@ -185,13 +191,13 @@ class Dispatcher:
         while True:
             now = self._clock.now()
             due = await self._store.due(Copy, now, limit=1)
-            if not due and not self._tasks:
+            if not due and not self._tasks and not self._leasing:
                 return
             self._wake.set()
             if self._tasks:
                 await asyncio.wait(self._tasks, timeout=0.05)
             else:
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.001)
 
     async def _drain(self) -> None:
         if self._tasks:

@@ -33,8 +33,12 @@ def t(key: str, /, **values: str | int) -> str:
     return _texts().text(key, **values)
 
 
+@lru_cache(maxsize=2048)
 def safe_name(text: str) -> str:
-    """A name out of somebody else's hands: masked, escaped, at most 40 units."""
+    """A name out of somebody else's hands: masked, escaped, at most 40 units.
+
+    The same few agents, hosts and people stand on every card, so the last ones are remembered.
+    """
     return cut_name(shown(text, prose=True), note=lambda n: t("clip.hidden_short", count=n)).text
 
 

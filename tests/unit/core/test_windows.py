@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from tests.unit.core.harness import BY_ANN, World, tokens_of
+from tests.unit.core.harness import ANN, BEN, BY_ANN, PLACE, World, tokens_of
 
 from signoff.errors import AdapterUnavailable, InvalidInput, RateLimited
 from signoff.model import ApprovalRequest, Copy
@@ -203,3 +203,34 @@ async def test_an_unreachable_place_does_not_hold_up_the_window(world: World) ->
     assert fresh.delivered_to
     assert lasts(fresh) == 303, "tried at 0, 1 and 3 s"
     assert [c.state for c in await world.store.find(Copy, "request", f"default\x1f{row.request_id}")] == ["sent"]
+
+
+async def test_ten_thousand_presses_around_the_deadline_on_real_cards(make_world: Callable[..., World]) -> None:
+    """100 cards, 100 presses each by two people and a sweep among them, an instant before, at or after the deadline:
+    card, record and the agent's text say the same word each time."""
+    world = make_world()
+    words = {"approved": "✅ Approved once", "denied": "⛔ Denied", "timeout": "⌛ Timeout"}
+    seen = set()
+    await world.session("s", destination=PLACE)
+    for number in range(100):
+        row = await world.ask(f"make target-{number}", timeout_s=60)
+        message, once = await world.button(row, "once")
+        _, deny = await world.button(row, "deny")
+        await world.clock.advance(60 + (number % 3 - 1) * 0.001)
+        for press in range(100):
+            if press == number % 100:
+                await world.sweeper.sweep()
+            token = once if (press + number) % 2 else deny
+            await world.press(token, message, ANN if press % 3 else BEN)
+        await world.flush()
+        after = await world.row(row)
+        assert after.outcome in words
+        seen.add((number % 3, after.outcome))
+        assert (await world.card(row)).text.startswith(words[after.outcome])
+        told = await world.message(row)
+        assert told.startswith("Approved" if after.outcome == "approved" else f"BLOCKED: {after.outcome}.")
+        assert len([e for e in await world.events("approval.resolved") if e.request_id == row.request_id]) == 1
+        await world.broker.cancel("default", row.request_id, "withdrawn", None)
+        await world.clock.advance(30)
+    assert {outcome for when, outcome in seen if when == 0} == {"approved", "denied"}
+    assert {outcome for when, outcome in seen if when > 0} == {"timeout"}

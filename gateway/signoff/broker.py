@@ -49,8 +49,8 @@ from signoff.model import (
 )
 from signoff.policy import Verdict
 from signoff.ports import Clock, Store, Tx
+from signoff.routing import MAX_PARENTS
 from signoff.rows import joined, request_key, session_key, turn_key
-from signoff.sessions import MAX_PARENTS
 from signoff.settings import YEAR_S, AgentSettings, Profile
 from signoff.waiters import Waiters
 

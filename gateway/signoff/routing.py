@@ -11,6 +11,10 @@ from signoff.errors import InvalidInput
 from signoff.model import Destination, Session
 from signoff.settings import Profile
 
+MAX_PARENTS = 8
+"""A session has at most so many above it: agents hand work down a few levels, and each level costs every question a
+read on its way to a person."""
+
 UNATTENDED: frozenset[str] = frozenset({"cron", "single_query", "webhook", "worker"})
 """Kinds that never wait for a person, whatever else is attached to them."""
 

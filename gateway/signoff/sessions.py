@@ -22,14 +22,11 @@ from signoff.errors import (
 from signoff.ids import REQUEST_ID, new_id
 from signoff.model import Actor, Cause, Destination, Notifier, Session, SessionKind, Turn, replace
 from signoff.ports import Store, Tx
-from signoff.routing import UNATTENDED, mode_setting
+from signoff.routing import MAX_PARENTS, UNATTENDED, mode_setting
 from signoff.rows import place_key, session_key
 from signoff.settings import AgentSettings, Profile
 
 MIN_LEASE_S, MAX_LEASE_S, DEFAULT_LEASE_S = 2.0, 3600.0, 60.0
-MAX_PARENTS = 8
-"""A session has at most so many above it: agents hand work down a few levels, and each level costs every question a
-read on its way to a person."""
 NOTIFIER_GRACE_S = 30.0
 """A notifier whose connection dropped counts as attached for this long."""
 

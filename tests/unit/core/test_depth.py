@@ -11,8 +11,9 @@ from tests.unit.core.harness import PLACE, World
 from signoff.broker import Ask
 from signoff.errors import InvalidInput, SessionNotFound
 from signoff.model import Command, Session, SessionKind
+from signoff.routing import MAX_PARENTS
 from signoff.rows import session_key
-from signoff.sessions import MAX_PARENTS, Declaration
+from signoff.sessions import Declaration
 from signoff.settings import AgentSettings, ApprovalSettings, Profile
 
 APPROVE = ApprovalSettings(unattended_mode="approve", fallback_destination=PLACE)

@@ -56,13 +56,12 @@ from signoff.last_ended import LastEnded
 from signoff.model import Actor, ApprovalRequest, Copy, Grant, Message, Session, replace
 from signoff.ports import AdapterInfo, Clock, Store
 from signoff.refusals import Refusals
+from signoff.routing import MAX_PARENTS
 from signoff.rows import request_key, session_key
 from signoff.sessions import Sessions
 from signoff.settings import Profile
 from signoff.wording import agent_name, people, safe_name, t
 
-MAX_PARENTS = 16
-"""Children of children end somewhere."""
 REMEMBERED = 10_000
 """Cards kept in memory that were answered to a loose word already."""
 

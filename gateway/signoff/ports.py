@@ -9,7 +9,7 @@ reads what the winner left.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -221,7 +221,3 @@ class ChatAdapter(Protocol):
     async def aclose(self) -> None:
         """Close connections. Idempotent."""
         ...
-
-
-AdapterFactory = Callable[..., ChatAdapter]
-ChangeStream = AsyncIterator[Sequence[Change]]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
 from signoff import lifecycle
 from signoff.errors import RequestNotFound, SessionNotFound
-from signoff.model import Actor, ApprovalRequest, Copy, Event, Execution, Notifier, Session, replace
+from signoff.model import ApprovalRequest, Copy, Event, Execution, Notifier, Session, replace
 from signoff.ports import Tx
-from signoff.rows import joined, request_key, session_key
+from signoff.rows import request_key, session_key
 
 ANSWER, FINAL, NEW, OTHER = 0, 1, 2, 3
 """Priorities of sends: answers to people, final edits, new cards, other edits."""
@@ -115,11 +114,6 @@ def earliest(*times: datetime | None) -> datetime | None:
 def plus(when: datetime, seconds: float) -> datetime:
     """`when` and `seconds` later."""
     return when + timedelta(seconds=seconds)
-
-
-def actor_names(actors: Iterable[Actor]) -> list[str]:
-    """Ids of the deciders for an event's data."""
-    return [joined(a.platform or a.type, a.user_id or a.grant_id or a.rule or a.principal or "") for a in actors]
 
 
 def moved(execution: Execution, event: str, **facts: Any) -> Execution:

@@ -40,6 +40,8 @@ class Listing(Struct, frozen=True, kw_only=True):
     lines: tuple[str | Callable[[], str], ...] = ()
     foot: tuple[str, ...] = ()
     file: str = "list.txt"
+    public: bool = False
+    """It tells what changed, so the whole place reads it; lists and refusals are for who asked."""
 
 
 def listing_card(listing: Listing, max_units: int) -> Card:

@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable
 from functools import partial
 
-from msgspec import Struct
-
-from signoff.authorize import Allowed, Operation, Refused, person_may
+from signoff.authorize import Refused, person_may
 from signoff.broker import Broker, same_person
 from signoff.cards import why_lines
 from signoff.changes import answering_all, places
 from signoff.changes.answering_all import QUIET_OVER, AllOf
 from signoff.changes.deciding import Decided, Ruling
 from signoff.changes.places import Look, Waiting
-from signoff.changes.stopping import Stopped
+from signoff.command_desk import Asked, Desk, Reply
 from signoff.command_replies import (
     Listing,
     all_listing,
@@ -31,12 +28,11 @@ from signoff.command_replies import (
     grants_listing,
     help_lines,
     listing_card,
-    new_lines,
     not_understood,
+    pending_line,
     pending_listing,
     revoked_text,
     several_listing,
-    stopped_lines,
     threads_foot,
     unknown_id,
 )
@@ -48,39 +44,31 @@ from signoff.errors import (
     GrantNotFound,
     NotPermitted,
     RequestNotFound,
-    SessionNotFound,
     UndoTooLate,
 )
 from signoff.grammar import Approve, Deny, Loose, NotACommand, Other, Typed, Unclear, Unknown, Verb, is_command, parse
 from signoff.last_ended import LastEnded
-from signoff.model import Actor, ApprovalRequest, Copy, Grant, Message, Session, replace
+from signoff.model import (
+    Actor,
+    ApprovalRequest,
+    Copy,
+    Destination,
+    Grant,
+    Message,
+    Person,
+    Session,
+    Suggestion,
+    replace,
+)
+from signoff.model import Reply as Shown
 from signoff.ports import AdapterInfo, Clock, Store
-from signoff.refusals import Refusals
-from signoff.routing import MAX_PARENTS
 from signoff.rows import request_key, session_key
 from signoff.sessions import Sessions
-from signoff.settings import Profile
+from signoff.stop_commands import StopCommands
 from signoff.wording import agent_name, people, safe_name, t
 
 REMEMBERED = 10_000
 """Cards kept in memory that were answered to a loose word already."""
-
-
-class Asked(Struct, frozen=True, kw_only=True):
-    """One command and where it came from."""
-
-    profile: Profile
-    message: Message
-    info: AdapterInfo
-    now: datetime
-
-    @property
-    def prefix(self) -> str:
-        """What stands before a typed command here."""
-        return self.info.command_prefix
-
-
-Reply = list[str] | Listing
 
 
 class Commands:
@@ -101,7 +89,8 @@ class Commands:
         self._store = store
         self._clock = clock
         self._title = title
-        self._refusals = Refusals(store, clock)
+        self._desk = Desk(broker, store, clock)
+        self._stopping = StopCommands(self._desk, sessions, store, clock)
         self._ended = LastEnded(store, clock)
         self._told: OrderedDict[str, None] = OrderedDict()
 
@@ -109,8 +98,9 @@ class Commands:
         """Stop listening to the store."""
         self._ended.close()
 
-    async def handle(self, profile: str, message: Message, info: AdapterInfo) -> None:
-        """Do what the message asks for and answer it; conversation is passed over in silence.
+    async def handle(self, profile: str, message: Message, info: AdapterInfo) -> Shown | None:
+        """Do what the message asks for and answer it; conversation is passed over in silence. The answer is posted, or
+        returned where the adapter shows it.
 
         Raises `StoreError` when nothing could be saved, so that the platform delivers the message again.
         """
@@ -118,17 +108,30 @@ class Commands:
         asked = Asked(profile=self._broker.profile(profile), message=message, info=info, now=self._clock.now())
         reply = await self._reply(asked, typed)
         if not reply:
-            return
+            return None
         listing = reply if isinstance(reply, Listing) else Listing(head=tuple(reply))
         make = partial(listing_card, listing, info.max_text_units)
         # Masking thousands of actions takes a while, which taps should not have to wait for.
         card = await asyncio.to_thread(make) if len(listing.lines) > QUIET_OVER else make()
+        if message.replies == "all" or (message.replies == "private" and not listing.public):
+            return Shown(card, private=not listing.public)
         await self._dispatcher.say(profile, message.destination, card, reply_to=message.message_id)
+        return None
+
+    async def pending(self, profile: str, place: Destination, person: Person) -> list[Suggestion]:
+        """What waits in a place, for completing a half-typed id; nothing for somebody who may not decide."""
+        if isinstance(person_may(self._broker.profile(profile), person, "decide", None, "command"), Refused):
+            return []
+        message = Message(destination=place, message_id="", order=0, person=person, text="")
+        change = partial(places.look, profile=profile, message=message)
+        waiting = (await self._store.transact(change, bulk=True)).waiting
+        now = self._clock.now()
+        return [Suggestion(each.row.short_id, pending_line(each.row, now)) for each in waiting]
 
     async def _second_hand(self, asked: Asked) -> Reply:
         """Forwarded, edited or anonymous: it decides nothing, and is recorded."""
         message = asked.message
-        await self._refusals.record(
+        await self._desk.refusals.record(
             asked.profile.name, message.person, message.destination, why="second_hand", operation="command"
         )
         return [t("reply.not_first_hand")]
@@ -153,57 +156,23 @@ class Commands:
         if typed.verb == "help":
             return self._help(asked)
         if typed.verb in ("stop", "new"):
-            return await self._end(asked, typed.verb)
+            reply = await self._stopping.end(asked, typed.verb)
+            self._dispatcher.wake()
+            return reply
         if typed.verb == "undo":
             return await self._undo(asked, typed)
-        actor = self._may(asked, "revoke" if typed.verb == "revoke" else "read")
+        actor = self._desk.may(asked, "revoke" if typed.verb == "revoke" else "read")
         if isinstance(actor, Refused):
-            return await self._refuse(asked, actor, typed.verb)
+            return await self._desk.refuse(asked, actor, typed.verb)
         if typed.verb == "pending":
-            return self._pending(asked, await self._look(asked))
+            return self._pending(asked, await self._desk.look(asked))
         if typed.verb == "why":
             return await self._why(asked, typed)
         if typed.verb == "revoke" and (typed.target or typed.word):
             return await self._revoke(asked, typed.target, typed.word, actor)
         return grants_listing(await self._grants_here(asked), asked.now, asked.prefix)
 
-    # --- who may -----------------------------------------------------------------------------
-
-    def _may(self, asked: Asked, operation: Operation, session: Session | None = None) -> Actor | Refused:
-        allowed = person_may(asked.profile, asked.message.person, operation, session, "command")
-        return allowed.actor if isinstance(allowed, Allowed) else allowed
-
-    async def _refuse(
-        self,
-        asked: Asked,
-        refused: Refused,
-        operation: str,
-        row: ApprovalRequest | None = None,
-        session: Session | None = None,
-    ) -> list[str]:
-        """Record who tried what, and tell them how to become somebody who may."""
-        person = asked.message.person
-        await self._refusals.record(
-            asked.profile.name,
-            person,
-            asked.message.destination,
-            why=refused.why,
-            operation=operation,
-            row=row,
-            session_id=session.session_id if session is not None else None,
-        )
-        user = safe_name(person.user_id)
-        if session is not None:
-            return [t("stop.not_yours", user=user)]
-        if refused.why == "nobody":
-            return [t("tap.nobody_may", user=user, platform=person.platform)]
-        return [t("reply.not_allowed", user=user)]
-
     # --- which one ---------------------------------------------------------------------------
-
-    async def _look(self, asked: Asked) -> Look:
-        change = partial(places.look, profile=asked.profile.name, message=asked.message)
-        return await self._store.transact(change, bulk=True)
 
     async def _find(self, asked: Asked, target: str) -> ApprovalRequest | None:
         try:
@@ -215,8 +184,8 @@ class Commands:
         """The request that is meant, or the answer that none was decided."""
         if target is not None:
             found = await self._find(asked, target)
-            return found if found is not None else [unknown_id(target, (await self._look(asked)).waiting)]
-        look = await self._look(asked)
+            return found if found is not None else [unknown_id(target, (await self._desk.look(asked)).waiting)]
+        look = await self._desk.look(asked)
         row, shown = look.replied, look.waiting
         if row is None and not shown:
             return self._none_waits(asked, look)
@@ -240,16 +209,16 @@ class Commands:
     # --- approve and deny --------------------------------------------------------------------
 
     async def _one(self, asked: Asked, typed: Approve | Deny) -> Reply:
-        refused = self._may(asked, "decide")
+        refused = self._desk.may(asked, "decide")
         if isinstance(refused, Refused):
-            return await self._refuse(asked, refused, "decide")
+            return await self._desk.refuse(asked, refused, "decide")
         row = await self._meant(asked, typed.target, "approve" if isinstance(typed, Approve) else "deny")
         if not isinstance(row, ApprovalRequest):
             return row
         session = await self._store.get(Session, session_key(row.profile, row.session_id))
-        actor = self._may(asked, "decide", session)
+        actor = self._desk.may(asked, "decide", session)
         if isinstance(actor, Refused):
-            return await self._refuse(asked, actor, "decide", row)
+            return await self._desk.refuse(asked, actor, "decide", row)
         if isinstance(typed, Approve) and row.outcome is None and not await self._whole_shown(row):
             return [f"{row.short_id}: {t('fact.not_attached')}"]
         return await self._decide(asked, typed, row, actor)
@@ -260,7 +229,7 @@ class Commands:
         cards = [copy for copy in copies if copy.kind == "card" and copy.message_id is not None]
         return not cards or any(copy.whole_shown for copy in cards)
 
-    async def _decide(self, asked: Asked, typed: Approve | Deny, row: ApprovalRequest, actor: Actor) -> list[str]:
+    async def _decide(self, asked: Asked, typed: Approve | Deny, row: ApprovalRequest, actor: Actor) -> Reply:
         choice, reason, cut = "deny", None, 0
         if isinstance(typed, Approve):
             choice = typed.choice or "once"
@@ -274,7 +243,7 @@ class Commands:
         if decided.how == "lost":
             return [self._lost(asked, decided, choice)]
         told = [decided_text(decided, self._clock.now(), asked.prefix)]
-        return [*told, t("tap.done.reason_too_long", count=cut)] if cut else told
+        return _public(*told, t("tap.done.reason_too_long", count=cut)) if cut else _public(*told)
 
     def _lost(self, asked: Asked, decided: Decided, choice: str) -> str:
         row, now = decided.row, self._clock.now()
@@ -287,15 +256,15 @@ class Commands:
         return f"{row.short_id}: {text}"
 
     async def _all(self, asked: Asked, typed: Approve | Deny) -> Reply:
-        actor = self._may(asked, "decide")
+        actor = self._desk.may(asked, "decide")
         if isinstance(actor, Refused):
-            return await self._refuse(asked, actor, "decide")
+            return await self._desk.refuse(asked, actor, "decide")
         choice = (typed.choice or "once") if isinstance(typed, Approve) else "deny"
         reason = typed.reason if isinstance(typed, Deny) else None
         profile, message = asked.profile.name, asked.message
 
         def may(row: ApprovalRequest, session: Session | None) -> Actor | None:
-            who = self._may(asked, "decide", session)
+            who = self._desk.may(asked, "decide", session)
             if isinstance(who, Refused):
                 return None
             return who if choice == "deny" else replace(who, via="approve_all")
@@ -307,77 +276,13 @@ class Commands:
         change = partial(answering_all.answer_all, all_of=all_of, may=may, ruled=ruled)
         answered = await self._store.transact(change, bulk=True)
         self._dispatcher.wake()
-        look = await self._look(asked)
+        look = await self._desk.look(asked)
         if not answered.lines:
             return self._none_waits(asked, look)
-        listing = all_listing(answered, actor, choice, look.in_threads, self._clock.now())
+        listing = replace(all_listing(answered, actor, choice, look.in_threads, self._clock.now()), public=True)
         if isinstance(typed, Deny) and typed.cut:
-            too_long = t("tap.done.reason_too_long", count=typed.cut)
-            return Listing(head=listing.head, lines=listing.lines, foot=(*listing.foot, too_long), file=listing.file)
+            return replace(listing, foot=(*listing.foot, t("tap.done.reason_too_long", count=typed.cut)))
         return listing
-
-    # --- stop and new ------------------------------------------------------------------------
-
-    async def _end(self, asked: Asked, verb: str) -> Reply:
-        """End the work of the card's session, else of every session of exactly this place that the person may end."""
-        meant = await self._sessions_meant(asked)
-        if not meant:
-            return [t("stop.no_session")]
-        ended: list[tuple[Session, Stopped, Actor]] = []
-        refused: tuple[Refused, Session] | None = None
-        for session in meant:
-            actor = await self._may_end(asked, verb, session)
-            if isinstance(actor, Refused):
-                refused = (actor, session)
-                continue
-            stopped = await self._ended_one(asked, verb, session, actor)
-            if stopped is not None:
-                ended.append((session, stopped, actor))
-        self._dispatcher.wake()
-        if ended:
-            return Listing(lines=tuple(self._ended_lines(asked, verb, ended)), file=f"{verb}.txt")
-        if refused is not None:
-            return await self._refuse(asked, refused[0], verb, session=refused[1])
-        return [t("stop.no_session")]
-
-    def _ended_lines(self, asked: Asked, verb: str, ended: Sequence[tuple[Session, Stopped, Actor]]) -> list[str]:
-        now, lines = self._clock.now(), []
-        for session, stopped, actor in ended:
-            if verb == "stop":
-                lines += stopped_lines(actor, session, stopped, now, asked.prefix)
-            else:
-                lines += new_lines(actor, session, stopped, now, named=len(ended) > 1)
-        return lines
-
-    async def _sessions_meant(self, asked: Asked) -> list[Session]:
-        profile = asked.profile.name
-        row = (await self._look(asked)).replied
-        if row is None:
-            return await self._sessions.at_place(profile, asked.message.destination)
-        session = await self._store.get(Session, session_key(profile, row.session_id))
-        return [session] if session is not None and session.closed_at is None else []
-
-    async def _may_end(self, asked: Asked, verb: str, session: Session) -> Actor | Refused:
-        """A child is asked about in its parent's place, so the parent's own user may end it too."""
-        operation: Operation = "stop" if verb == "stop" else "new"
-        verdict = self._may(asked, operation, session)
-        for _ in range(MAX_PARENTS):
-            if not isinstance(verdict, Refused) or session.parent is None:
-                break
-            parent = await self._store.get(Session, session_key(session.profile, session.parent))
-            if parent is None:
-                break
-            session, verdict = parent, self._may(asked, operation, parent)
-        return verdict
-
-    async def _ended_one(self, asked: Asked, verb: str, session: Session, actor: Actor) -> Stopped | None:
-        profile = asked.profile.name
-        try:
-            if verb == "stop":
-                return await self._sessions.stop(profile, session.session_id, actor)
-            return await self._sessions.clear(profile, session.session_id, actor, close=False)
-        except SessionNotFound:
-            return None  # it was closed between the reading and the stopping
 
     # --- lists -------------------------------------------------------------------------------
 
@@ -388,7 +293,7 @@ class Commands:
 
     async def _why(self, asked: Asked, typed: Other) -> Reply:
         if typed.word is not None:
-            return [unknown_id(typed.word, (await self._look(asked)).waiting)]
+            return [unknown_id(typed.word, (await self._desk.look(asked)).waiting)]
         row = await self._meant(asked, typed.target, "why")
         return Listing(lines=tuple(why_lines(row)), file="why.txt") if isinstance(row, ApprovalRequest) else row
 
@@ -401,39 +306,39 @@ class Commands:
                 found.append(grant)
         return found
 
-    async def _revoke(self, asked: Asked, target: str | None, word: str | None, actor: Actor) -> list[str]:
+    async def _revoke(self, asked: Asked, target: str | None, word: str | None, actor: Actor) -> Reply:
         try:
             grant = await self._broker.revoke(asked.profile.name, target or "", actor)
         except GrantNotFound:
             return [t("reply.revoke_unknown", grant=target or safe_name(word or ""), prefix=asked.prefix)]
-        return [revoked_text(grant, self._clock.now())]
+        return _public(revoked_text(grant, self._clock.now()))
 
     def _help(self, asked: Asked) -> list[str]:
         person = asked.message.person
-        actor = self._may(asked, "decide")
+        actor = self._desk.may(asked, "decide")
         name = None if isinstance(actor, Refused) else person_name(actor)
         return help_lines(asked.prefix, asked.info.platform, person.user_id, name)
 
     # --- undo --------------------------------------------------------------------------------
 
-    async def _undo(self, asked: Asked, typed: Other) -> list[str]:
+    async def _undo(self, asked: Asked, typed: Other) -> Reply:
         """Take back the named approval, else the replied card's, else the one this person gave last here."""
-        actor = self._may(asked, "decide")
+        actor = self._desk.may(asked, "decide")
         if isinstance(actor, Refused):
-            return await self._refuse(asked, actor, "undo")
+            return await self._desk.refuse(asked, actor, "undo")
         if typed.word is not None:
-            return [unknown_id(typed.word, (await self._look(asked)).waiting)]
+            return [unknown_id(typed.word, (await self._desk.look(asked)).waiting)]
         row = await self._to_undo(asked, typed.target, actor)
         if row is None and typed.target is not None:
-            return [unknown_id(typed.target, (await self._look(asked)).waiting)]
+            return [unknown_id(typed.target, (await self._desk.look(asked)).waiting)]
         if row is None:
             return [t("reply.undo_none")]
-        return [f"{row.short_id}: {await self._undone(asked, row, actor)}"]
+        return _public(f"{row.short_id}: {await self._undone(asked, row, actor)}")
 
     async def _to_undo(self, asked: Asked, target: str | None, actor: Actor) -> ApprovalRequest | None:
         if target is not None:
             return await self._find(asked, target)
-        replied = (await self._look(asked)).replied
+        replied = (await self._desk.look(asked)).replied
         if replied is not None:
             return replied
         place = asked.message.destination
@@ -461,7 +366,7 @@ class Commands:
 
     async def _loose(self, asked: Asked, typed: Loose) -> list[str] | None:
         """Once a card, say how to answer; it is remembered in this process only, so a restart may say it again."""
-        look = await self._look(asked)
+        look = await self._desk.look(asked)
         order = asked.message.order
         copies = [copy.copy_id for each in look.waiting for copy in each.copies if 0 < copy.order < order]
         if all(copy_id in self._told for copy_id in copies):
@@ -475,8 +380,13 @@ class Commands:
 
     async def _unclear(self, asked: Asked, typed: Unclear) -> list[str]:
         if typed.like_id:
-            return [unknown_id(typed.word, (await self._look(asked)).waiting)]
+            return [unknown_id(typed.word, (await self._desk.look(asked)).waiting)]
         return [t("reply.bad_scope", word=safe_name(typed.word))]
+
+
+def _public(*lines: str) -> Listing:
+    """Lines that everybody in the place reads, since they tell what changed."""
+    return Listing(head=lines, public=True)
 
 
 def _came_first(only: Waiting, message: Message, verb: Verb) -> bool:

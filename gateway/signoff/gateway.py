@@ -148,7 +148,7 @@ class Gateway(Verbs):
             fallbacks=fallbacks,
             on_failure=partial(self._pulse.failed, Dispatcher.run.__qualname__),
         )
-        taps = Taps(self.broker, self.dispatcher, self.store, self.clock, self.signer, maker.title)
+        taps = Taps(self.broker, self.dispatcher, self.store, self.clock, self.signer, maker)
         commands = self._commands = Commands(
             self.broker, self.sessions, self.dispatcher, self.store, self.clock, maker.title
         )

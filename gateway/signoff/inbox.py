@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from functools import partial
 
 from signoff.cards import text_card
@@ -10,12 +11,15 @@ from signoff.changes import sending
 from signoff.commands import Commands
 from signoff.dispatcher import Dispatcher
 from signoff.grammar import is_command, parse
-from signoff.model import Answer, Event, Message, Note, Tap
+from signoff.model import Answer, Destination, Event, Message, Note, Person, Reply, Suggestion, Tap
 from signoff.ports import AdapterInfo, Store, Tx
 from signoff.taps import Taps
 from signoff.wording import safe_name
 
 log = logging.getLogger(__name__)
+
+HANDLED = 32
+"""Commands of a place that are remembered; more of them are never under way at once in one chat."""
 
 
 class ProfileInbox:
@@ -50,25 +54,30 @@ class ProfileInbox:
         card = text_card([f"{who}: {answer.text}"])
         await self._dispatcher.say(self._profile, tap.destination, card, reply_to=tap.message_id)
 
-    async def message(self, message: Message) -> None:
+    async def message(self, message: Message) -> Reply | None:
         """A reply to a prompt is a reason, unless it is a command; everything else may be a command.
 
         Platforms deliver a message again when we stop before confirming it; a command that was handled is not run
         twice, since a repeated stop or approve could reach what was asked in between.
         """
-        name = f"handled:{message.destination}"
         if not message.unattributable and is_command(parse(message.text, addressed=message.addressed)):
-            if message.order <= int(await self.load(name) or -1):
-                return
-            await self._commands.handle(self._profile, message, self._info)
-            await self.save(name, str(message.order))
-            return
+            name = f"handled:{message.destination}"
+            handled = (await self.load(name) or "").split()
+            if message.message_id in handled:
+                return None
+            reply = await self._commands.handle(self._profile, message, self._info)
+            await self.save(name, " ".join([*handled, message.message_id][-HANDLED:]))
+            return reply
         told = await self._taps.typed_reason(self._profile, message, self._info)
         if told is None:
-            await self._commands.handle(self._profile, message, self._info)
-            return
+            return await self._commands.handle(self._profile, message, self._info)
         card = text_card([told])
         await self._dispatcher.say(self._profile, message.destination, card, reply_to=message.message_id)
+        return None
+
+    async def pending(self, place: Destination, person: Person) -> Sequence[Suggestion]:
+        """What waits in a place."""
+        return await self._commands.pending(self._profile, place, person)
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """Open cards are posted anew in the chat's new id."""

@@ -357,6 +357,8 @@ class Copy(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     owner_id: str | None = None
     """Panels and prompts obey only this person (platform user id)."""
     owner_name: str | None = None
+    private: bool = False
+    """A panel that the platform shows to its owner only: it is the answer to a tap, and is never edited or removed."""
     panel: str | None = None
     """Which panel it is: more, because, confirm, why, type."""
     choice: str | None = None
@@ -505,17 +507,37 @@ class Tap(Struct, frozen=True, gc=False, kw_only=True):
     person: Person
     token: str
     tap_id: str
+    order: int = 0
+    """The pressed message's place in the chat's own order; 0 where it is not known."""
     text: str | None = None
-    """What was typed into a modal, on platforms that have one."""
+    """What was typed into a dialog, on platforms that have one."""
+
+
+class Dialog(Struct, frozen=True, gc=False, kw_only=True):
+    """A question for one typed line. What is typed comes back as a `Tap` with this token and the text."""
+
+    title: str
+    label: str
+    placeholder: str
+    token: str
+    max_units: int
+    """UTF-16 units that the field takes."""
 
 
 class Answer(Struct, frozen=True, gc=False):
-    """What the person who tapped is told, privately. `alert` asks for a box that must be closed."""
+    """What the person who tapped is told, privately. `alert` asks for a box that must be closed.
+
+    A press on a private panel is done with it: the answer stands in the panel's place.
+    """
 
     text: str
     alert: bool = False
     lost: bool = False
     """The tap came too late and changed nothing; if this cannot be told privately, it is told in the chat once."""
+    panel: Card | None = None
+    """On a platform with private panels: the panel to show to this person."""
+    dialog: Dialog | None = None
+    """On a platform with dialogs: what to ask this person."""
 
 
 class Message(Struct, frozen=True, gc=False, kw_only=True):
@@ -532,6 +554,23 @@ class Message(Struct, frozen=True, gc=False, kw_only=True):
     """The bot was mentioned or the message is a reply to it."""
     unattributable: bool = False
     """Forwarded, edited, anonymous, or from a bot or webhook: it decides nothing."""
+    replies: Literal["posted", "private", "all"] = "posted"
+    """Which replies the adapter shows itself: none, those that are for the writer alone, or all (a slash command)."""
+
+
+class Reply(Struct, frozen=True, gc=False):
+    """The answer to a typed command, handed to the adapter to show. `private`: a list or a refusal, for the writer."""
+
+    card: Card
+    private: bool
+
+
+class Suggestion(Struct, frozen=True, gc=False):
+    """A request that a half-typed command may mean."""
+
+    short_id: str
+    line: str
+    """What it is, masked, in one line."""
 
 
 class Health(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):

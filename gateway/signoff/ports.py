@@ -15,7 +15,20 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
-from signoff.model import Answer, Card, Change, Destination, Event, Health, Message, Posted, Tap
+from signoff.model import (
+    Answer,
+    Card,
+    Change,
+    Destination,
+    Event,
+    Health,
+    Message,
+    Person,
+    Posted,
+    Reply,
+    Suggestion,
+    Tap,
+)
 
 R = TypeVar("R", bound=Struct)
 T = TypeVar("T")
@@ -127,8 +140,14 @@ class Inbox(Protocol):
         """The platform no longer takes the private answer to this tap. One that lost gets a reply in the chat."""
         ...
 
-    async def message(self, message: Message) -> None:
-        """A typed message; replies are sent by the gateway."""
+    async def message(self, message: Message) -> Reply | None:
+        """A typed message. Its reply is posted by the gateway, or returned where `message.replies` says that the
+        adapter shows it."""
+        ...
+
+    async def pending(self, place: Destination, person: Person) -> Sequence[Suggestion]:
+        """What waits in this place, in the order of its cards, for completing a half-typed id; empty for somebody
+        who may not decide."""
         ...
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
@@ -158,9 +177,9 @@ class AdapterInfo(Struct, frozen=True, kw_only=True):
     max_text_units: int = 4096
     """UTF-16 units of one message, after rendering."""
     private_panels: bool = False
-    """Panels can be shown to one person only; otherwise they are replies that all can see."""
-    modals: bool = False
-    """A typed reason is asked in a dialog; otherwise by a prompt message."""
+    """Panels are shown to one person only, as the answer to a tap; otherwise they are replies that all can see."""
+    dialogs: bool = False
+    """A typed reason is asked in a dialog; otherwise by a prompt message. Only with private panels."""
     per_second: float = 30.0
     """Calls a second over the whole bot."""
     per_chat_s: float = 1.0

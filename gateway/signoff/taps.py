@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
+from typing import Protocol
 
 from signoff.authorize import Refused, person_may
 from signoff.broker import Broker
 from signoff.cards import REASONS, reason_cut
 from signoff.changes import tapping
 from signoff.changes.tapping import Button, Meaning
+from signoff.clipping import REASON_UNITS
 from signoff.dispatcher import Dispatcher
 from signoff.durations import clock as clock_text
 from signoff.endings import done_answer, lost_answer
 from signoff.errors import ChoiceNotOffered, NotPermitted, StoreError, UndoTooLate
-from signoff.model import Actor, Answer, ApprovalRequest, Copy, Message, Session, Tap
+from signoff.model import Actor, Answer, ApprovalRequest, Card, Copy, Dialog, Message, Session, Tap
 from signoff.ports import AdapterInfo, Clock, Store
 from signoff.refusals import Refusals
 from signoff.rows import joined, message_key, session_key
 from signoff.tokens import Signer, TokenParts
 from signoff.wording import agent_name, people, safe_name, t
 
-DECISIONS = frozenset({"once", "once_all", "session", "always", "30m", "deny", "confirm", *REASONS})
+DECISIONS = frozenset({"once", "once_all", "session", "always", "30m", "deny", "confirm", "typed", *REASONS})
+
+
+class PanelMaker(Protocol):
+    """Renders cards and panels, and names platforms."""
+
+    def title(self, platform: str) -> str:
+        """A platform's name for people."""
+        ...
+
+    async def card(self, copy: Copy, row: ApprovalRequest | None, *, attach: bool) -> Card:
+        """What a copy shows."""
+        ...
 
 
 class Taps:
@@ -34,14 +47,15 @@ class Taps:
         store: Store,
         clock: Clock,
         signer: Signer,
-        title: Callable[[str], str],
+        maker: PanelMaker,
     ) -> None:
         self._broker = broker
         self._dispatcher = dispatcher
         self._store = store
         self._clock = clock
         self._signer = signer
-        self._title = title
+        self._title = maker.title
+        self._maker = maker
         self._refusals = Refusals(store, clock)
 
     async def tap(self, profile: str, tap: Tap, info: AdapterInfo) -> Answer:
@@ -60,7 +74,7 @@ class Taps:
             copy_id=parts.copy_id,
             revision=parts.revision,
             message_id=tap.message_id,
-            order=int(tap.message_id) if tap.message_id and tap.message_id.isdigit() else 0,
+            order=tap.order,
             user_id=tap.person.user_id,
             user_name=tap.person.name,
         )
@@ -89,14 +103,19 @@ class Taps:
         actor: Actor,
         info: AdapterInfo,
     ) -> Answer:
-        reason = None
+        reason, hidden = None, 0
         if choice in REASONS:
             choice, reason = "deny", t(f"reason.{choice}")
+        elif choice == "typed":
+            choice, (reason, hidden) = "deny", reason_cut(tap.text or "")
         elif choice == "confirm":
             choice = copy.choice or "once"
         elif self._needs_confirmation(row, choice):
             return await self._confirm(profile, tap, button, choice, info)
-        return await self._ruled(profile, tap, button, choice, reason, row, actor, info)
+        answer = await self._ruled(profile, tap, button, choice, reason or None, row, actor, info)
+        if not hidden or answer.alert or answer.lost:
+            return answer
+        return Answer(f"{answer.text} {t('tap.done.reason_too_long', count=hidden)}")
 
     @staticmethod
     def _needs_confirmation(row: ApprovalRequest, choice: str) -> bool:
@@ -107,11 +126,9 @@ class Taps:
         return row.severity == "critical" or wide
 
     async def _confirm(self, profile: str, tap: Tap, button: Button, choice: str, info: AdapterInfo) -> Answer:
-        meaning = await self._panel(profile, button, "confirm", choice)
-        late = await self._late(profile, meaning, tap, info)
-        if late is not None:
-            return late
-        return Answer(t("tap.always_first") if choice == "always" else t("tap.critical_first"))
+        told = t("tap.always_first") if choice == "always" else t("tap.critical_first")
+        meaning = await self._panel(profile, button, "confirm", choice, info)
+        return await self._late(profile, meaning, tap, info) or await self._opened(meaning, told)
 
     async def _ruled(
         self,
@@ -186,15 +203,45 @@ class Taps:
             return await self._late(profile, meaning, tap, info) or Answer(t("panel.closed"))
         if choice == "wait":
             return await self._wait_longer(profile, tap, button, info)
-        meaning = await self._panel(profile, button, choice, None)
+        if choice == "type" and info.dialogs:
+            return await self._ask(profile, tap, button, row, info)
+        meaning = await self._panel(profile, button, choice, None, info)
         if meaning.copy is None:
             return await self._refuse(profile, tap, "moved", row, t("tap.unknown"))
-        return await self._late(profile, meaning, tap, info) or Answer("")
+        return await self._late(profile, meaning, tap, info) or await self._opened(meaning, "")
 
-    async def _panel(self, profile: str, button: Button, panel: str, choice: str | None) -> Meaning:
-        limit_s = self._broker.profile(profile).approvals.max_timeout_s
+    async def _ask(self, profile: str, tap: Tap, button: Button, row: ApprovalRequest, info: AdapterInfo) -> Answer:
+        """Ask for a reason in a dialog, which sends it back under a token of its own."""
+        meaning = await self._store.transact(partial(tapping.read, profile=profile, button=button))
+        late = await self._late(profile, meaning, tap, info)
+        if late is not None:
+            return late
+        place = tap.destination
+        token = self._signer.token(button.copy_id, button.revision, "typed", place.platform, place.chat_id)
+        dialog = Dialog(
+            title=t("panel.dialog_title", id=row.short_id),
+            label=t("panel.dialog_label"),
+            placeholder=t("panel.type_prompt"),
+            token=token,
+            max_units=REASON_UNITS,
+        )
+        return Answer("", dialog=dialog)
+
+    async def _opened(self, meaning: Meaning, told: str) -> Answer:
+        """The panel itself where the platform shows it privately; elsewhere it is posted, and `told` is the answer."""
+        if meaning.panel is None or not meaning.panel.private:
+            return Answer(told)
+        return Answer("", panel=await self._maker.card(meaning.panel, meaning.row, attach=True))
+
+    async def _panel(self, profile: str, button: Button, panel: str, choice: str | None, info: AdapterInfo) -> Meaning:
         change = partial(
-            tapping.open_panel, profile=profile, button=button, panel=panel, limit_s=limit_s, choice=choice
+            tapping.open_panel,
+            profile=profile,
+            button=button,
+            panel=panel,
+            limit_s=self._broker.profile(profile).approvals.max_timeout_s,
+            choice=choice,
+            private=info.private_panels,
         )
         meaning = await self._store.transact(change)
         self._dispatcher.wake()

@@ -39,6 +39,7 @@ CHOICES: dict[str, int] = {
     "wrong_target": 16,
     "not_now": 17,
     "smaller_steps": 18,
+    "typed": 19,
 }
 """Choice names and their byte in a token. A number is never given to another choice."""
 

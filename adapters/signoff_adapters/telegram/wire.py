@@ -141,6 +141,7 @@ def tap_of(query: Query) -> Tap | None:
         person=_person(query.from_),
         token=query.data,
         tap_id=query.id,
+        order=query.message.message_id,
     )
 
 

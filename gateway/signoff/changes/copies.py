@@ -42,8 +42,10 @@ def new_panel(
     now: datetime,
     choice: str | None = None,
     prompt: bool = False,
+    private: bool = False,
 ) -> Copy:
-    """A small second message that obeys only `owner_id`, posted as a reply to the card."""
+    """A small second message that obeys only `owner_id`, posted as a reply to the card. `private`: it is shown as the
+    answer to a tap, so there is nothing to send."""
     return Copy(
         copy_id=copy_id,
         profile=card.profile,
@@ -54,9 +56,11 @@ def new_panel(
         choice=choice,
         owner_id=owner_id,
         owner_name=owner_name,
+        private=private,
         parent_copy=card.copy_id,
         priority=0,
-        due_at=now,
+        state="final" if private else "queued",
+        due_at=None if private else now,
         created_at=now,
     )
 

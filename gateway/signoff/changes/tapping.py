@@ -39,6 +39,8 @@ class Meaning(Struct, frozen=True, kw_only=True):
     card: Copy | None = None
     row: ApprovalRequest | None = None
     face: Face | None = None
+    panel: Copy | None = None
+    """The private panel that was opened."""
 
 
 def read(tx: Tx, profile: str, button: Button) -> Meaning:
@@ -49,7 +51,7 @@ def read(tx: Tx, profile: str, button: Button) -> Meaning:
         return Meaning(status="unknown")
     if copy.message_id is not None and button.message_id is not None and copy.message_id != button.message_id:
         return Meaning(status="unknown")
-    if copy.message_id is None and button.message_id is not None:
+    if copy.message_id is None and button.message_id is not None and not copy.private:
         copy = sending.learn(tx, copy, button.message_id, button.order)
     card = tx.get(Copy, copy.parent_copy) if copy.parent_copy else copy
     row = tx.get(ApprovalRequest, request_key(profile, copy.request_id or ""))
@@ -82,7 +84,14 @@ def press(tx: Tx, profile: str, button: Button, ruling: Ruling) -> tuple[Meaning
 
 
 def open_panel(
-    tx: Tx, profile: str, button: Button, panel: str, *, limit_s: float, choice: str | None = None
+    tx: Tx,
+    profile: str,
+    button: Button,
+    panel: str,
+    *,
+    limit_s: float,
+    choice: str | None = None,
+    private: bool = False,
 ) -> Meaning:
     """Open a panel for the person who tapped; it replaces an open one of theirs and stretches a short window once."""
     meaning = read(tx, profile, button)
@@ -92,20 +101,20 @@ def open_panel(
     for copy in copies_of(tx, row):
         if copy.kind in ("panel", "prompt") and copy.owner_id == button.user_id:
             close_panel(tx, copy)
-    tx.put(
-        new_panel(
-            row_id(),
-            card,
-            panel=panel,
-            owner_id=button.user_id,
-            owner_name=button.user_name,
-            now=tx.now,
-            choice=choice,
-            prompt=panel == "type",
-        )
+    opened = new_panel(
+        row_id(),
+        card,
+        panel=panel,
+        owner_id=button.user_id,
+        owner_name=button.user_name,
+        now=tx.now,
+        choice=choice,
+        prompt=panel == "type",
+        private=private,
     )
+    tx.put(opened)
     extended = deciding.extend(tx, profile, row.request_id, PANEL_WINDOW_S, limit_s=limit_s, once=True)
-    return replace(meaning, row=extended)
+    return replace(meaning, row=extended, panel=opened)
 
 
 def close(tx: Tx, profile: str, button: Button) -> Meaning:

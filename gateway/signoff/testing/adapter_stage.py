@@ -11,7 +11,20 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from signoff.errors import AdapterError
-from signoff.model import Answer, Attachment, Block, Button, Card, Destination, Message, Span, Tap
+from signoff.model import (
+    Answer,
+    Attachment,
+    Block,
+    Button,
+    Card,
+    Destination,
+    Message,
+    Person,
+    Reply,
+    Span,
+    Suggestion,
+    Tap,
+)
 from signoff.ports import ChatAdapter, HookRoute
 from signoff.testing.clock import FakeClock
 
@@ -137,6 +150,9 @@ class RecordingInbox:
         self.untold: list[tuple[Tap, Answer]] = []
         """Taps whose answer the platform no longer took."""
         self.answer = Answer("Approved once. The agent is told.")
+        self.reply: Reply | None = None
+        """What a typed message is answered with, where the adapter shows it."""
+        self.suggestions: tuple[Suggestion, ...] = ()
         self.tries = 0
         """How often the poisoned message was handed in."""
         self.held: set[str] = set()
@@ -154,13 +170,18 @@ class RecordingInbox:
         """Keep it."""
         self.untold.append((tap, answer))
 
-    async def message(self, message: Message) -> None:
-        """Keep it, wait while held; fail for the poisoned one."""
+    async def message(self, message: Message) -> Reply | None:
+        """Keep it, wait while held, answer; fail for the poisoned one."""
         if message.text == POISON:
             self.tries += 1
             raise RuntimeError("this message always fails")
         self.messages.append(message)
         await self._wait(message.destination)
+        return self.reply
+
+    async def pending(self, place: Destination, person: Person) -> tuple[Suggestion, ...]:
+        """As told."""
+        return self.suggestions
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """Keep it."""

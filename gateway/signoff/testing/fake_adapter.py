@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 
 from signoff.errors import AdapterError, AdapterFatal, MessageGone, SendAmbiguous
-from signoff.model import Answer, Card, Destination, Health, Message, Person, Posted, Tap, replace
+from signoff.model import Answer, Card, Destination, Health, Message, Person, Posted, Reply, Tap, replace
 from signoff.ports import AdapterInfo, HookRoute, Inbox
 
 Call = Literal["post", "update", "delete"]
@@ -56,6 +56,8 @@ class FakeAdapter:
         """Every attempt of the core, also those that failed."""
         self.answers: list[Answer] = []
         """What people who pressed were told."""
+        self.replies: list[Reply] = []
+        """What people who typed were told, where that was left to the adapter."""
         self._ids = count(1)
         self._inbox: asyncio.Future[Inbox] | None = None
         self._failures: list[tuple[Call, AdapterError, bool]] = []
@@ -116,6 +118,7 @@ class FakeAdapter:
             person=Person(platform=self.info.platform, user_id=by, name=name),
             token=button,
             tap_id=f"tap{next(self._ids)}",
+            order=int(message_id) if message_id and message_id.isdigit() else 0,
             text=text,
         )
         answer = await (await self._open_inbox()).tap(tap)
@@ -133,8 +136,9 @@ class FakeAdapter:
         direct: bool = False,
         addressed: bool = False,
         unattributable: bool = False,
+        replies: Literal["posted", "private", "all"] = "posted",
     ) -> str:
-        """Write a message; its id. Returns once the inbox has taken it."""
+        """Write a message; its id. Returns once the inbox has taken it; `replies` has what is left to the adapter."""
         order = next(self._ids)
         message = Message(
             destination=where,
@@ -146,8 +150,11 @@ class FakeAdapter:
             direct=direct,
             addressed=addressed,
             unattributable=unattributable,
+            replies=replies,
         )
-        await (await self._open_inbox()).message(message)
+        reply = await (await self._open_inbox()).message(message)
+        if reply is not None:
+            self.replies.append(reply)
         return str(order)
 
     def shown(self, destination: Destination | None = None) -> list[FakeMessage]:

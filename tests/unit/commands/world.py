@@ -20,8 +20,11 @@ from signoff.model import (
     Destination,
     Event,
     Message,
+    Person,
+    Reply,
     Session,
     SessionKind,
+    Suggestion,
     Tap,
     replace,
 )
@@ -61,10 +64,14 @@ class Inbox:
         """Nobody taps here."""
         return Answer("")
 
-    async def message(self, message: Message) -> None:
+    async def message(self, message: Message) -> Reply | None:
         """A typed message; kept so that it can be delivered again."""
         self._world.last = message
-        await self._world.commands.handle("default", message, self._world.adapter.info)
+        return await self._world.commands.handle("default", message, self._world.adapter.info)
+
+    async def pending(self, place: Destination, person: Person) -> list[Suggestion]:
+        """What a half-typed id may mean."""
+        return await self._world.commands.pending("default", place, person)
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """No chat moves here."""

@@ -33,6 +33,7 @@ from signoff.model import (
     Operand,
     Person,
     Session,
+    Suggestion,
     Tap,
     Turn,
     replace,
@@ -95,6 +96,9 @@ class _Inbox:
     async def message(self, message: Message) -> None:
         self.told.append(await self._world.taps.typed_reason("default", message, self._world.chat.info))
 
+    async def pending(self, place: Destination, person: Person) -> list[Suggestion]:
+        return []
+
     async def unanswered(self, tap: Tap, answer: Answer) -> None: ...
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None: ...
@@ -134,7 +138,7 @@ class World:
         self.dispatcher = HandDispatcher(
             store, clock, {("default", "fake"): self.chat}, maker, self._count, fallbacks=fallbacks
         )
-        self.taps = Taps(self.broker, self.dispatcher, store, clock, signer, maker.title)
+        self.taps = Taps(self.broker, self.dispatcher, store, clock, signer, maker)
         self.sweeper = Sweeper(store, clock, self.broker.waiters)
         self.inbox = _Inbox(self)
         self._receiver = asyncio.ensure_future(self.chat.run(self.inbox))

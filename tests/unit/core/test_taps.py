@@ -243,10 +243,18 @@ async def test_deny_because(world: World, choice: str, reason: str) -> None:
     assert f"Reason given: “{reason}”" in (await world.card(row)).text
 
 
-async def typed(world: World, text: str, by: str = ANN, reply_to: str | None = None, **facts: bool) -> str | None:
+async def typed(
+    world: World, text: str, by: str = ANN, reply_to: str | None = None, *, unattributable: bool = False
+) -> str | None:
     """A typed reply to a prompt."""
     message = Message(
-        destination=PLACE, message_id="900", order=900, person=person(by), text=text, reply_to=reply_to, **facts
+        destination=PLACE,
+        message_id="900",
+        order=900,
+        person=person(by),
+        text=text,
+        reply_to=reply_to,
+        unattributable=unattributable,
     )
     return await world.taps.typed_reason("default", message, world.chat.info)
 

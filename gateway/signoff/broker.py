@@ -47,6 +47,7 @@ from signoff.model import (
     Session,
     replace,
 )
+from signoff.pacing import Pace
 from signoff.policy import Verdict
 from signoff.ports import Clock, Store, Tx
 from signoff.routing import MAX_PARENTS
@@ -99,6 +100,7 @@ class Broker:
         self._store = store
         self._profiles = profiles
         self._served = served
+        self._pace = Pace()
         self.waiters = Waiters(store, clock)
 
     def profile(self, name: str) -> Profile:
@@ -116,6 +118,7 @@ class Broker:
         Raises `InvalidInput`, `SessionNotFound`, `TurnNotFound`, `IdempotencyConflict`.
         """
         profile = self.profile(profile_name)
+        await self._pace.turn()
         _check_words(ask)
         digest = digest_of(ask.action, ask.host)
         while True:

@@ -27,6 +27,7 @@ from signoff.errors import (
 )
 from signoff.ids import row_id
 from signoff.model import ApprovalRequest, Card, Change, Copy, Destination
+from signoff.pacing import Pace
 from signoff.ports import ChatAdapter, Clock, Store, Tx
 from signoff.timing import wait_until
 from signoff.turntaking import Place, Turns, is_new, place_of
@@ -82,6 +83,7 @@ class Dispatcher:
         self._resend = frozenset(a.info.platform for a in adapters.values() if a.info.resend_ambiguous)
         self._on_failure = on_failure
         self._turns = Turns(store)
+        self._pace = Pace()
         self._wake = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._leasing = False
@@ -234,6 +236,7 @@ class Dispatcher:
 
     async def _post(self, work: Work, adapter: ChatAdapter) -> None:
         copy, row = work.copy, work.row
+        await self._pace.turn()
         shown_at = self._clock.now()
         card = await self._maker.card(copy, row, attach=True)
         reply_to = await self._reply_to(copy)
@@ -275,6 +278,7 @@ class Dispatcher:
 
     async def _update(self, work: Work, adapter: ChatAdapter) -> None:
         copy, row = work.copy, work.row
+        await self._pace.turn()
         shown_at = self._clock.now()
         card = await self._maker.card(copy, row, attach=copy.whole_shown)
         async with asyncio.timeout(SEND_TIMEOUT_S):

@@ -8,6 +8,7 @@ database too, so each of several replicas counts every ending.
 from __future__ import annotations
 
 import asyncio
+import collections
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from time import perf_counter
@@ -54,6 +55,8 @@ class Telemetry:
             buckets=_DECISION_S,
             registry=make,
         )
+        self._timed: dict[str, Histogram] = {}
+        """The histogram of each outcome, so that it is looked up once."""
         self._refused = Counter(
             "signoff_taps_refused", "Presses of a button that decided nothing, by reason.", ("why",), registry=make
         )
@@ -114,6 +117,7 @@ class Telemetry:
 
     def heard(self, changes: Sequence[Change]) -> None:
         """A commit's changes."""
+        ended: collections.Counter[tuple[str, str]] = collections.Counter()
         for change in changes:
             kind, row = change.event.type, change.request
             if kind == "tap.refused":
@@ -124,14 +128,20 @@ class Telemetry:
                 self._waiting.add(key_of(row))
             elif kind == "approval.resolved":
                 self._waiting.discard(key_of(row))
-                self._ended(row)
+                ended[row.outcome or "none", row.cause or "none"] += 1
+                self._decided(row)
+        for labels, count in ended.items():
+            self._endings.labels(*labels).inc(count)
         self._pending.set(len(self._waiting))
 
-    def _ended(self, row: ApprovalRequest) -> None:
-        self._endings.labels(row.outcome, row.cause or "none").inc()
-        by_person = any(actor.type == "person" for actor in row.decided_by)
-        if by_person and row.decided_at is not None:
-            self._decision.labels(row.outcome).observe((row.decided_at - row.created_at).total_seconds())
+    def _decided(self, row: ApprovalRequest) -> None:
+        """How long a person took."""
+        if row.decided_at is None or not any(actor.type == "person" for actor in row.decided_by):
+            return
+        timed = self._timed.get(row.outcome or "none")
+        if timed is None:
+            timed = self._timed[row.outcome or "none"] = self._decision.labels(row.outcome)
+        timed.observe((row.decided_at - row.created_at).total_seconds())
 
     # --- measured ----------------------------------------------------------------------------
 

@@ -34,11 +34,14 @@ class _Pattern(msgspec.Struct, frozen=True):
     names: frozenset[str]
 
     def fill(self, values: dict[str, Value]) -> str:
+        if not self.names:
+            return self.pieces[0][0] if self.pieces else ""
         filled: list[str] = []
         for literal, name in self.pieces:
             filled.append(literal)
             if name is not None:
-                filled.append(written(values[name]))
+                value = values[name]
+                filled.append(value if isinstance(value, str) else written(value))
         return "".join(filled)
 
 
@@ -71,7 +74,7 @@ class Catalogue:
         forms = self._texts.get(key)
         if forms is None:
             raise TextError(f"there is no text {key!r} in the catalogue {self.language!r}")
-        expected = self.placeholders(key)
+        expected = self._names.get(key) or self.placeholders(key)
         if values.keys() != expected:
             missing, surplus = sorted(expected - values.keys()), sorted(values.keys() - expected)
             raise TextError(f"text {key!r}: missing values {missing}, values without a place {surplus}")

@@ -209,12 +209,9 @@ class World:
         return (await self.answer(before + 1)).text
 
     async def idle(self) -> None:
-        """Wait until nothing is due to be sent."""
-
-        async def nothing_due() -> bool:
-            return not await self.store.due(Copy, self.clock.now(), limit=1)
-
-        await until(nothing_due)
+        """Wait until nothing is due to be sent, nor under way."""
+        async with asyncio.timeout(5.0):
+            await self.dispatcher.idle()
 
 
 def _answers(message: FakeMessage, said: str) -> bool:

@@ -192,6 +192,39 @@ def origin(value: Any) -> str:
     return word
 
 
+def socket_address(value: Any) -> str:
+    """An absolute ws or wss URL."""
+    word = text(value)
+    try:
+        parts = urlsplit(word)
+        usable = parts.scheme in ("ws", "wss") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or any(char.isspace() for char in word):
+        raise Wrong(f'is {shown(value)}; write a whole WebSocket address, for example "wss://gateway.discord.gg/"')
+    return word
+
+
+def hex_key(value: Any) -> str:
+    """An Ed25519 public key: 32 bytes in hexadecimal."""
+    word = text(value)
+    if len(word) != 64 or any(char not in "0123456789abcdefABCDEF" for char in word):
+        raise Wrong("is no public key; copy the 64 hexadecimal characters from the application's general page")
+    return word.lower()
+
+
+def token_of(prefix: str, name: str) -> Callable[[Any], str]:
+    """A token of one kind, told by how it begins: the wrong one in its place is a frequent mistake."""
+
+    def check(value: Any) -> str:
+        word = secret(value)
+        if not word.startswith(prefix):
+            raise Wrong(f"is no {name}: that begins with {prefix}")
+        return word
+
+    return check
+
+
 def web_address(value: Any) -> str:
     """An absolute http or https URL without query, fragment or a closing slash."""
     word = text(value)

@@ -14,7 +14,36 @@ from signoff.model import Destination
 from signoff.settings import Profile
 
 _MODES = {"cron_mode": "cron", "unattended_mode": "webhook, worker and API", "single_query_mode": "single-query"}
-_USER_ID = re.compile(r"\d{1,20}")
+_NEEDED: dict[str, dict[str, tuple[str, ...]]] = {
+    "telegram": {"polling": ("token",), "webhook": ("token",)},
+    "discord": {"gateway": ("token",), "http": ("token", "public_key")},
+    "slack": {"socket": ("bot_token", "app_token"), "http": ("bot_token", "signing_secret")},
+}
+"""What each platform needs, by its mode; the first mode is the default."""
+_APPROVER: dict[str, tuple[re.Pattern[str], str]] = {
+    "telegram": (
+        re.compile(r"\d{1,20}"),
+        (
+            "is neither a numeric user id nor a principal; Telegram has no roles, and names there can change hands, so "
+            "write the id"
+        ),
+    ),
+    "discord": (
+        re.compile(r"(?:role:)?\d{1,20}"),
+        (
+            "is neither a numeric user id, nor role:ID, nor a principal; names on Discord can change hands, so write the "
+            "id (right-click the person or role, Copy ID)"
+        ),
+    ),
+    "slack": (
+        re.compile(r"[UW][A-Z0-9]{2,20}"),
+        (
+            "is neither a member id such as U0123ABCD nor a principal; names on Slack can change hands, so write the id "
+            "(profile, More, Copy member ID)"
+        ),
+    ),
+}
+"""What an approver of each platform looks like, and what to say of one that does not."""
 
 
 def check_gateway(gateway: GatewaySettings) -> None:
@@ -83,15 +112,22 @@ def _check_modes(profile: Profile, found: Mapping[Path_, Found]) -> None:
 
 
 def _check_platforms(profile: Profile, found: Mapping[Path_, Found]) -> None:
-    telegram = profile.platforms.get("telegram")
-    if telegram is not None and "token" not in telegram:
-        section = next(each for path, each in found.items() if path[:2] == ("platforms", "telegram"))
-        place = section.where.partition(": ")[0]
-        raise ConfigError(
-            f"{place}: platforms.telegram.token is missing; "
-            "give token, token_env or token_file, or remove the section.",
-            param="platforms.telegram.token",
-        )
+    for platform, modes in _NEEDED.items():
+        settings = profile.platforms.get(platform)
+        if settings is None:
+            continue
+        mode = settings.get("mode") or next(iter(modes))
+        for name in modes[mode]:
+            if name not in settings:
+                raise ConfigError(_missing(platform, name, mode, found), param=f"platforms.{platform}.{name}")
+
+
+def _missing(platform: str, name: str, mode: str, found: Mapping[Path_, Found]) -> str:
+    section = next(each for path, each in found.items() if path[:2] == ("platforms", platform))
+    place = section.where.partition(": ")[0]
+    forms = name if name == "public_key" else f"{name}, {name}_env or {name}_file"
+    why = "" if name in ("token", "bot_token") else f' in mode "{mode}"'
+    return f"{place}: platforms.{platform}.{name} is missing{why}; give {forms}, or remove the section."
 
 
 def _check_places(profile: Profile, found: Mapping[Path_, Found]) -> None:
@@ -125,10 +161,10 @@ def _check_people(profile: Profile, found: Mapping[Path_, Found]) -> None:
                     f"{owner[account]!r}; an account is of one person."
                 )
             owner[account] = name
-    for entry in profile.approvers.get("telegram", ()):
-        if not (_USER_ID.fullmatch(entry) or entry in profile.principals):
-            raise ConfigError(
-                f"{_where(found, 'platforms', 'telegram', 'approvers')}: {entry!r} is neither a numeric user id "
-                "nor a principal; Telegram has no roles, and names there can change hands, so write the id.",
-                param="platforms.telegram.approvers",
-            )
+    for platform, (form, wrong) in _APPROVER.items():
+        for entry in profile.approvers.get(platform, ()):
+            if not (form.fullmatch(entry) or entry in profile.principals):
+                raise ConfigError(
+                    f"{_where(found, 'platforms', platform, 'approvers')}: {entry!r} {wrong}.",
+                    param=f"platforms.{platform}.approvers",
+                )

@@ -11,7 +11,7 @@ from signoff.config.table import GATEWAY, LATER, NAME, PROFILE, SECTIONS, Settin
 from signoff.errors import ConfigError
 
 SUFFIXES = ("_env", "_file")
-_BUILT_IN = "telegram"
+_BUILT_IN = frozenset({"telegram", "discord", "slack"})
 _SECRET_WORDS = ("token", "secret", "key", "password")
 
 
@@ -20,7 +20,7 @@ class Matcher:
 
     def __init__(self, platforms: Iterable[str] = ()) -> None:
         self._settings = {setting.path: setting for setting in (*GATEWAY, *PROFILE)}
-        self._foreign = frozenset(platforms) - {_BUILT_IN}
+        self._foreign = frozenset(platforms) - _BUILT_IN
 
     def match(self, path: Path_, found: Found) -> tuple[Setting, str] | None:
         """The setting that a path (without its profile) means and its suffix; None for an empty section.
@@ -60,7 +60,7 @@ class Matcher:
             if name.endswith(each) and any(word in name for word in _SECRET_WORDS):
                 name, suffix = name.removesuffix(each), each
         if name == "approvers":
-            like = self._settings["platforms", _BUILT_IN, "approvers"]
+            like = self._settings["platforms", "telegram", "approvers"]
             return Setting(name=".".join(path), doc=like.doc, check=like.check, shape="list"), ""
         secret = any(word in name for word in _SECRET_WORDS)
         full = ".".join((*path[:2], name))

@@ -232,6 +232,86 @@ PROFILE: tuple[Setting, ...] = (
         check=checks.one_of("polling", "webhook"),
         default="polling",
     ),
+    Setting(
+        name="platforms.discord.token",
+        doc="The bot's token, from the Bot page of the Discord developer portal.",
+        check=checks.secret,
+        default_text="none; needed where the platform is named",
+        secret=True,
+    ),
+    Setting(
+        name="platforms.discord.approvers",
+        doc="Who may decide on Discord: user ids, `role:ID` for everybody with a server role, or principals. Empty: "
+        "nobody decides there.",
+        check=checks.many(checks.identifier, '["80351110224678912"]'),
+        shape="list",
+        default=(),
+    ),
+    Setting(
+        name="platforms.discord.api_base_url",
+        doc="The origin of Discord's API; `/api/v10` is added.",
+        check=checks.origin,
+        default="https://discord.com",
+    ),
+    Setting(
+        name="platforms.discord.gateway_url",
+        doc="The whole WebSocket address of Discord's gateway.",
+        check=checks.socket_address,
+        default="wss://gateway.discord.gg/",
+    ),
+    Setting(
+        name="platforms.discord.mode",
+        doc="How presses arrive: over the `gateway` connection, or posted over `http` to the webhook listener, which "
+        "then receives slash commands and presses, but no typed messages.",
+        check=checks.one_of("gateway", "http"),
+        default="gateway",
+    ),
+    Setting(
+        name="platforms.discord.public_key",
+        doc="The application's public key, which signs what Discord posts; needed in mode `http`.",
+        check=checks.hex_key,
+        default_text="none; needed in mode `http`",
+    ),
+    Setting(
+        name="platforms.slack.bot_token",
+        doc="The bot's token, which begins with `xoxb-`.",
+        check=checks.token_of("xoxb-", "bot token"),
+        default_text="none; needed where the platform is named",
+        secret=True,
+    ),
+    Setting(
+        name="platforms.slack.app_token",
+        doc="The app-level token, which begins with `xapp-`; needed in mode `socket`.",
+        check=checks.token_of("xapp-", "app-level token"),
+        default_text="none; needed in mode `socket`",
+        secret=True,
+    ),
+    Setting(
+        name="platforms.slack.signing_secret",
+        doc="The app's signing secret; needed in mode `http`.",
+        check=checks.secret,
+        default_text="none; needed in mode `http`",
+        secret=True,
+    ),
+    Setting(
+        name="platforms.slack.approvers",
+        doc="Who may decide on Slack: user ids or principals. Empty: nobody decides there.",
+        check=checks.many(checks.identifier, '["U0123ABCD"]'),
+        shape="list",
+        default=(),
+    ),
+    Setting(
+        name="platforms.slack.api_base_url",
+        doc="The origin of Slack's API; `/api/` is added.",
+        check=checks.origin,
+        default="https://slack.com",
+    ),
+    Setting(
+        name="platforms.slack.mode",
+        doc="How presses arrive: over a `socket` that we open, or posted over `http` to the webhook listener.",
+        check=checks.one_of("socket", "http"),
+        default="socket",
+    ),
 )
 
 LATER: tuple[str, ...] = (
@@ -239,8 +319,6 @@ LATER: tuple[str, ...] = (
     "approvals.tool_gate",
     "approvals.unknown_commands",
     "approvals.staged_destination",
-    "platforms.discord",
-    "platforms.slack",
 )
 """Settings that are planned and that this version does not have."""
 

@@ -56,8 +56,29 @@ MISTAKES = [
     # planned for later
     ('[approvals.smart]\nmodel = "m"\n', "approvals.smart.model is not in this version of Signoff yet; remove it"),
     ('[approvals]\nunknown_commands = "ask"\n', "is not in this version of Signoff yet"),
-    ('[platforms.discord]\ntoken = "x"\n', "platforms.discord.token is not in this version of Signoff yet"),
-    ("[platforms.slack]\n", "platforms.slack is not in this version of Signoff yet"),
+    ('[platforms.discord]\nmode = "gateway"\n', "platforms.discord.token is missing; give token, token_env"),
+    (
+        '[platforms.discord]\ntoken = "x"\nmode = "http"\n',
+        'platforms.discord.public_key is missing in mode "http"; give public_key, or remove the section.',
+    ),
+    ('[platforms.discord]\ntoken = "x"\npublic_key = "abc"\n', "is no public key; copy the 64 hexadecimal"),
+    ('[platforms.discord]\ntoken = "x"\ngateway_url = "https://x"\n', "write a whole WebSocket address"),
+    ('[platforms.discord]\ntoken = "x"\nmode = "socket"\n', "gateway"),
+    (
+        '[platforms.discord]\ntoken = "x"\napprovers = ["@ana"]\n',
+        "is neither a numeric user id, nor role:ID, nor a principal",
+    ),
+    ('[platforms.slack]\nbot_token = "xoxb-1"\n', 'platforms.slack.app_token is missing in mode "socket"'),
+    ('[platforms.slack]\nbot_token = "xapp-1"\n', "is no bot token: that begins with xoxb-"),
+    ('[platforms.slack]\napp_token = "xoxb-1"\n', "is no app-level token: that begins with xapp-"),
+    (
+        '[platforms.slack]\nbot_token = "xoxb-1"\nmode = "http"\n',
+        'platforms.slack.signing_secret is missing in mode "http"',
+    ),
+    (
+        '[platforms.slack]\nbot_token = "xoxb-1"\napp_token = "xapp-1"\napprovers = ["ana"]\n',
+        "is neither a member id such as U0123ABCD nor a principal",
+    ),
     # wrong shapes
     ('approvals = "manual"\n', "approvals is a section, not a value; write [approvals]"),
     ('[[agents]]\nkinds = ["api"]\n', "agents is a section, not a value; write [agents.NAME]"),

@@ -31,15 +31,15 @@ _APPROVER: dict[str, tuple[re.Pattern[str], str]] = {
     "discord": (
         re.compile(r"(?:role:)?\d{1,20}"),
         (
-            "is neither a numeric user id, nor role:ID, nor a principal; names on Discord can change hands, so write the "
-            "id (right-click the person or role, Copy ID)"
+            "is neither a numeric user id, nor role:ID, nor a principal; names on Discord can change hands, so write "
+            "the id (right-click the person or role, Copy ID)"
         ),
     ),
     "slack": (
         re.compile(r"[UW][A-Z0-9]{2,20}"),
         (
-            "is neither a member id such as U0123ABCD nor a principal; names on Slack can change hands, so write the id "
-            "(profile, More, Copy member ID)"
+            "is neither a member id such as U0123ABCD nor a principal; names on Slack can change hands, so write the "
+            "id (profile, More, Copy member ID)"
         ),
     ),
 }

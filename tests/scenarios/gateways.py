@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -49,8 +50,10 @@ class GatewayProcess:
         self.reached = folder / "reached"
         port = free_port()
         self.url = f"http://127.0.0.1:{port}"
+        hooks_port = free_port()
+        self.hooks_url = f"http://127.0.0.1:{hooks_port}"
         self.config.write_text(
-            f'[gateway]\nport = {port}\nhooks_port = {free_port()}\nstate_dir = "{self.state}"\n{settings}'
+            f'[gateway]\nport = {port}\nhooks_port = {hooks_port}\nstate_dir = "{self.state}"\n{settings}'
         )
         self._process: asyncio.subprocess.Process | None = None
         self.starts = 0
@@ -99,8 +102,12 @@ class GatewayProcess:
 
     async def stop(self) -> int:
         """End it by SIGTERM; its exit code."""
-        self.process.send_signal(signal.SIGTERM)
+        self.terminate()
         return await self.ended()
+
+    def terminate(self) -> None:
+        """Send SIGTERM and wait for nothing."""
+        self.process.send_signal(signal.SIGTERM)
 
     async def kill(self) -> None:
         """End it by SIGKILL."""
@@ -137,6 +144,16 @@ class GatewayProcess:
     async def stands(self) -> bool:
         """Whether the launcher has come to its hop."""
         return self.reached.exists()
+
+    def arrivals(self) -> int:
+        """How many calls have come to the launcher's hop since it was armed."""
+        arrivals = self.folder / "arrivals"
+        return arrivals.stat().st_size if arrivals.exists() else 0
+
+    def left(self) -> dict[str, list[str]]:
+        """Tasks, threads and files that a launched gateway left behind when it ended."""
+        left: dict[str, list[str]] = json.loads((self.folder / "left").read_text())
+        return left
 
 
 def clean_environment() -> dict[str, str]:

@@ -1,10 +1,13 @@
 """A gateway that dies, stops or fails at a named hop. `python -m tests.scenarios.launcher --help`.
 
 It is `signoff serve` with its store and adapters wrapped. Nothing happens at a hop before the file `armed` stands
-beside the configuration, so that a story can set its scene first.
+beside the configuration, so that a story can set its scene first. The file `arrivals` grows by a byte with each call
+that comes to the hop then.
 
 Hops are `before NAME` and `after NAME`. NAME is a change of the store such as `asking.ask`, or `post` and `update`,
 which are the adapter's calls.
+
+One that ends by itself writes what the gateway left behind into the file `left`, as JSON.
 """
 
 from __future__ import annotations
@@ -12,10 +15,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import functools
+import json
 import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -29,6 +34,7 @@ from signoff.inbox import ProfileInbox
 from signoff.ports import Clock, Store, Tx
 from signoff.serving import Addresses, run_gateway
 from signoff.stores.open import open_store
+from tests.scenarios.embedded import open_files
 
 Call = Callable[..., Awaitable[Any]]
 
@@ -37,7 +43,7 @@ class Hops:
     """Where the process is to end (`kill`), or to go no further while it is armed (`hold`)."""
 
     def __init__(self, folder: Path, kill: str | None, hold: str | None) -> None:
-        self._armed, self._reached = folder / "armed", folder / "reached"
+        self._armed, self._reached, self._arrivals = folder / "armed", folder / "reached", folder / "arrivals"
         self._kill, self._hold = kill, hold
 
     async def reach(self, hop: str) -> None:
@@ -45,10 +51,15 @@ class Hops:
         if hop not in (self._kill, self._hold) or not self._armed.exists():
             return
         self._reached.write_text(hop)
+        self._count()
         if hop == self._kill:
             os.kill(os.getpid(), signal.SIGKILL)
         while self._armed.exists():  # noqa: ASYNC110  # the file's owner tells nobody
             await asyncio.sleep(0.01)
+
+    def _count(self) -> None:
+        with self._arrivals.open("ab") as arrivals:
+            arrivals.write(b".")
 
 
 class HoppingStore:
@@ -118,8 +129,8 @@ def prepare(options: argparse.Namespace) -> None:
         setattr(ProfileInbox, "message", poisoned(ProfileInbox.message, options.poison))  # noqa: B010  # a method
 
 
-async def serve(options: argparse.Namespace) -> None:
-    """Run until SIGTERM."""
+async def serve(options: argparse.Namespace) -> list[str]:
+    """Run until SIGTERM; the tasks that outlived the gateway."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
 
@@ -127,6 +138,18 @@ async def serve(options: argparse.Namespace) -> None:
         print(f"listening on {addresses.api}", flush=True)
 
     await run_gateway(load_config(options.config), on_ready=ready, stop=stop)
+    return [task.get_name() for task in asyncio.all_tasks() - {asyncio.current_task()}]
+
+
+def report_left(folder: Path, tasks: list[str], threads: set[threading.Thread], files: set[str]) -> None:
+    """Tell what is there now beside the `threads` and `files` of before the start. Nothing is collected for it: a
+    connection that only the garbage collector closes is one that was left open."""
+    left = {
+        "tasks": tasks,
+        "threads": [thread.name for thread in set(threading.enumerate()) - threads],
+        "files": sorted(open_files() - files),
+    }
+    (folder / "left").write_text(json.dumps(left))
 
 
 def main() -> None:
@@ -140,7 +163,9 @@ def main() -> None:
     options = parser.parse_args()
     logging.basicConfig(level="WARNING", stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     prepare(options)
-    asyncio.run(serve(options))
+    threads, files = set(threading.enumerate()), open_files()
+    tasks = asyncio.run(serve(options))
+    report_left(options.config.parent, tasks, threads, files)
 
 
 if __name__ == "__main__":

@@ -1,140 +1,17 @@
-"""Cards that several requests share, cards of many requests, and where cards stand."""
+"""Cards of many requests, what a card shows, and where cards stand."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from signoff.client import ApprovalRecord
 from tests.scenarios.gateways import soon
-from tests.scenarios.stage import Stage, staged
-from tests.scenarios.transport import Seen, Transport
+from tests.scenarios.stage import staged
+from tests.scenarios.transport import Transport
 
 MANY = 300
-WHOLE = "rm -rf ./everything/with/a/long/name"
-
-
-class Three:
-    """Three identical requests on one card."""
-
-    def __init__(self, stage: Stage, name: str, card: Seen, asked: list[asyncio.Task[ApprovalRecord]]) -> None:
-        self.stage, self.name, self.card, self.asked = stage, name, card, asked
-
-    async def next_card(self, before: Seen) -> Seen:
-        """The card that follows `before`."""
-
-        def later(each: Seen) -> bool:
-            return bool(each.buttons) and int(each.message_id) > int(before.message_id)
-
-        found = await self.stage.chat.until(before.place, lambda seen: any(map(later, seen)))
-        return next(filter(later, found))
-
-    async def records(self) -> list[ApprovalRecord]:
-        """How they ended, in the order they were asked."""
-        async with asyncio.timeout(10):
-            return list(await asyncio.gather(*self.asked))
-
-    async def outcomes(self) -> list[str | None]:
-        """Their outcomes."""
-        return [record.outcome for record in await self.records()]
-
-
-async def three(stage: Stage, name: str, first_timeout_s: float = 60.0) -> Three:
-    """Ask three times the same; the card counts the two that wait."""
-    place = await stage.chat.group()
-    session = await stage.session(name, place)
-    command = f"rm -rf ./{name}"
-    asked = [stage.work(command, session, timeout_s=first_timeout_s)]
-    card = await stage.chat.card(place, command)
-    for count in (2, 3):
-        asked.append(stage.work(command, session))
-        await stage.chat.card(place, f"{count} identical requests wait")
-    return Three(stage, name, await stage.chat.again(card), asked)
-
-
-async def once(stage: Stage) -> None:
-    """One run each time: the next asks with a new card that says so."""
-    trio = await three(stage, "once")
-    chat, card = stage.chat, trio.card
-    assert "The other 2 ask again" in await chat.tapped("ana", card, "Approve 1 of 3")
-    assert (await trio.asked[0]).outcome == "approved"
-    await chat.becomes(card, "1 of 3")
-    card = await trio.next_card(card)
-    assert "Next of 3" in card.text
-    assert "Denied for all 2" in await chat.tapped("bo", card, "Deny all 2")
-    assert await trio.outcomes() == ["approved", "denied", "denied"]
-
-
-async def once_all(stage: Stage) -> None:
-    trio = await three(stage, "each")
-    told = await stage.chat.tapped("ana", trio.card, "Once for all 3")
-    assert told == "Approved once for all 3. The agents are told."
-    records = await trio.records()
-    assert [(r.outcome, r.choice, r.may_run) for r in records] == [("approved", "once_all", True)] * 3
-    await stage.chat.becomes(trio.card, "Approved once for all 3 by “Ana”")
-    assert len([m for m in await stage.chat.seen(trio.card.place) if "./each" in m.text]) == 1
-
-
-async def deny(stage: Stage) -> None:
-    trio = await three(stage, "none")
-    await stage.chat.tapped("ana", trio.card, "Deny, because…")
-    panel = await stage.chat.reply(trio.card, "the agent reads")
-    await stage.chat.tapped("ana", panel, "Wrong target")
-    records = await trio.records()
-    assert [(r.outcome, r.reason) for r in records] == [("denied", "wrong target")] * 3
-
-
-async def for_the_session(stage: Stage) -> None:
-    trio = await three(stage, "session")
-    assert "Approved for this session" in await stage.chat.tapped("ana", trio.card, trio.card.buttons[3])
-    records = await trio.records()
-    assert {(r.outcome, r.choice) for r in records} == {("approved", "session")}
-    again = await stage.work("rm -rf ./session", "session")
-    assert again.outcome == "approved"
-    assert again.decided_by[0].type == "grant"
-
-
-async def taken_over(stage: Stage) -> None:
-    """The leader's turn ends: the oldest that waits takes the card over, and no old button decides."""
-    place = await stage.chat.group()
-    session = await stage.session("over", place)
-    async with stage.agent.turn(session) as turn:
-        first = stage.ask("rm -rf ./over", session, turn_id=turn.turn_id)
-        await stage.chat.card(place, "./over")
-        second = stage.work("rm -rf ./over", session)
-        card = await stage.chat.card(place, "2 identical requests wait")
-        old = await stage.chat.token(card, "Approve 1 of 2")
-    assert (await first).cause == "turn_ended"
-    await stage.chat.until(place, lambda seen: "Approve once" in seen[0].buttons)
-    told = await stage.chat.answer(await stage.chat.forge("ana", card, old))
-    assert "nothing was decided" in told
-    assert not second.done()
-    await stage.chat.tapped("ana", await stage.chat.again(card), "Approve once")
-    assert (await second).outcome == "approved"
-    assert len(await stage.chat.seen(place)) == 1
-
-
-async def runs_out(stage: Stage) -> None:
-    """The leader's window passes: the next keeps its own deadline and asks with a new card."""
-    trio = await three(stage, "late", first_timeout_s=3)
-    assert (await trio.asked[0]).outcome == "timeout"
-    await stage.chat.becomes(trio.card, "Timeout")
-    await stage.chat.tapped("ana", await trio.next_card(trio.card), "Once for all 2")
-    assert await trio.outcomes() == ["timeout", "approved", "approved"]
-
-
-@pytest.mark.heavy_on("telegram-webhook")
-async def test_identical_requests_share_a_card(chat: Transport, tmp_path: Path) -> None:
-    rows: list[Callable[[Stage], Awaitable[None]]] = [once, once_all, deny, for_the_session, taken_over, runs_out]
-    async with staged(chat, tmp_path, "--fast") as stage:
-        await asyncio.gather(*(row(stage) for row in rows))
-        steps = Counter((e.approval or {})["request_id"] for e in await stage.events("approval.execution"))
-        assert set(steps.values()) == {2}, "each run was started once and reported once"
-        assert len(steps) == len(stage.ran)
 
 
 @pytest.mark.heavy_on("telegram-webhook")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Awaitable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,13 +16,17 @@ from tests.scenarios.stage import Stage, staged
 from tests.scenarios.transport import PEOPLE, Person, Seen, Transport
 
 QUICK_ROUNDS, MANY_ROUNDS = 4, 24
-LOST = {
-    "approved": ("lready approved", "Nothing waits", "is not waiting"),
-    "denied": ("lready denied", "Nothing waits", "denied"),
-    "timeout": ("Timeout", "Nothing waits", "is not waiting"),
-    "cancelled": ("Stopped by", "Nothing waits", "is not waiting"),
+LATE: dict[tuple[str, Person], str] = {
+    ("approved", "ana"): "You already approved this at ",
+    ("approved", "bo"): "Already approved by “Ana” [",
+    ("denied", "ana"): "Already denied by “Bo” [",
+    ("denied", "bo"): "You already denied this at ",
+    ("timeout", "ana"): "Timeout: it expired at ",
+    ("timeout", "bo"): "Timeout: it expired at ",
+    ("cancelled", "ana"): "Stopped by “Ana” [",
+    ("cancelled", "bo"): "Stopped by “Ana” [",
 }
-"""What those who came too late may be told, by the outcome that came before them."""
+"""What somebody who came too late is told, by the outcome that came before: who or what it was."""
 
 
 async def test_a_tap_before_the_send_returns_counts(chat: Transport, tmp_path: Path) -> None:
@@ -59,6 +64,15 @@ async def test_a_reason_typed_before_the_send_of_its_prompt_returns_counts(chat:
 # --- races ------------------------------------------------------------------------------------------
 
 
+class Act(Struct, kw_only=True, eq=False):
+    """What somebody does in a race: a press or a message, under way."""
+
+    who: Person
+    wants: str
+    """The outcome it is after, or `stop`."""
+    done: Awaitable[str | Seen]
+
+
 async def race(stage: Stage, number: int, *, at_the_deadline: bool) -> None:
     """Two taps, a command, a stop and perhaps the deadline come together: one of them decides."""
     chat, dice = stage.chat, random.Random(number)
@@ -73,19 +87,18 @@ async def race(stage: Stage, number: int, *, at_the_deadline: bool) -> None:
         assert waiting.expires_at is not None
         await asyncio.sleep(max(0.0, (waiting.expires_at - datetime.now(UTC)).total_seconds() - dice.uniform(0, 0.05)))
     acts = [
-        chat.tap("ana", card, "Approve once"),
-        chat.tap("bo", card, "Deny"),
-        chat.type("bo", place, f"/deny {short_id} by command"),
-        *([] if number % 2 else [chat.type("ana", place, "/stop", reply_to=card)]),
+        Act(who="ana", wants="approved", done=chat.tap("ana", card, "Approve once")),
+        Act(who="bo", wants="denied", done=chat.tap("bo", card, "Deny")),
+        Act(who="bo", wants="denied", done=chat.type("bo", place, f"/deny {short_id} by command")),
+        *([] if number % 2 else [Act(who="ana", wants="stop", done=chat.type("ana", place, "/stop", reply_to=card))]),
     ]
     dice.shuffle(acts)
-    done = await asyncio.gather(*acts, return_exceptions=True)
+    done = await asyncio.gather(*(each.done for each in acts))
     async with asyncio.timeout(10):
         record = await asked
-    taps = [each for each in done if isinstance(each, str)]
-    told = list(await asyncio.gather(*(chat.answer(tap) for tap in taps)))
-    told += [(await chat.reply(said, "")).text for said in done if isinstance(said, Seen)]
-    check_race(record, told)
+    answers = (chat.answer(each) if isinstance(each, str) else the_text(chat.reply(each, "")) for each in done)
+    told = await asyncio.gather(*answers)
+    check_race(record, list(zip(acts, told, strict=True)))
     resolved = [(e.approval or {})["request_id"] for e in await stage.events("approval.resolved")]
     assert resolved.count(record.request_id) == 1
     assert stage.ran.count(command) == int(record.may_run)
@@ -93,13 +106,29 @@ async def race(stage: Stage, number: int, *, at_the_deadline: bool) -> None:
     await chat.becomes(card, outcome)
 
 
-def check_race(record: ApprovalRecord, told: list[str]) -> None:
-    """At most one was told to have won, and it is who the record names; all others are told what came before them."""
-    won = [text for text in told if "The agent is told" in text or "The agent reads" in text]
-    stops = [text for text in told if "stopped session" in text or "No session" in text]
-    lost = [text for text in told if text not in won and text not in stops]
-    assert len(won) == int(record.outcome in ("approved", "denied")), (record.outcome, told)
-    assert all(any(word in text for word in LOST[record.outcome or ""]) for text in lost), (record.outcome, told)
+async def the_text(reply: Awaitable[Seen]) -> str:
+    return (await reply).text
+
+
+def check_race(record: ApprovalRecord, told: list[tuple[Act, str]]) -> None:
+    """One was told to have won if a person decided, and wanted what the record says; each of the others is told who
+    or what had come before; a stop tells what it found."""
+    won = [act for act, text in told if "The agent is told" in text or "The agent reads" in text]
+    assert [act.wants for act in won] == [record.outcome] * (record.outcome in ("approved", "denied")), told
+    for act, text in told:
+        if act.wants == "stop":
+            assert stop_found(record) in text, (record.outcome, told)
+        elif act not in won:
+            assert LATE[record.outcome or "", act.who] in text, (record.outcome, told)
+
+
+def stop_found(record: ApprovalRecord) -> str:
+    """What a stop says of this request: it ended it, took its approval away, or came after it."""
+    if record.outcome == "cancelled":
+        return f"Cancelled, not run: {record.short_id}"
+    if record.outcome == "approved" and not record.may_run:
+        return f"Approved but not started, now void: {record.short_id}"
+    return "stopped session "
 
 
 @pytest.mark.parametrize("rounds", [QUICK_ROUNDS, pytest.param(MANY_ROUNDS, marks=pytest.mark.heavy)])

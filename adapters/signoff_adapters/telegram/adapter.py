@@ -33,7 +33,7 @@ TOAST_MAX = 200
 BODY_MAX_BYTES = 1024 * 1024
 CONFLICT_PAUSE_S = 15.0
 """Two programs that poll for one bot throw each other out; trying faster only makes both fail more often."""
-CONFIRM_S = 1.0
+CONFIRM_S = 0.5
 QUIET_ROUND_S = 0.25
 """Least duration of a poll that brought nothing new: whatever answers in Telegram's place must not make us spin."""
 COMMANDS = (

@@ -30,7 +30,7 @@ class TelegramConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     slow_tap_s: float = 1.5
     stuck_after_s: float = 60.0
     """An update still in hand after that no longer holds up its chat and the offset."""
-    drain_s: float = 3.0
+    drain_s: float = 2.0
     """How long a stop waits for what was already received."""
     check_every_s: float = 30.0
     """How often webhook mode asks Telegram whether it can still deliver."""

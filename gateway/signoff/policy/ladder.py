@@ -175,7 +175,8 @@ def _bypass(subject: Subject) -> Verdict | None:
     if subject.script.problems:
         return None
     if subject.context.mode == "off":
-        return _allowed(subject, "mode_off", "Approvals are switched off (approvals.mode).")
+        reason = "Approvals are switched off (approvals.mode)."
+        return _allowed(subject, "mode_off", reason, setting="approvals.mode")
     return _allowed(subject, "bypass", "Approvals are bypassed in this session.") if subject.context.bypass else None
 
 
@@ -185,7 +186,7 @@ def _nobody(subject: Subject) -> Verdict | None:
         return None
     setting, mode = _unattended_setting(context)
     if mode == "approve" and not subject.script.problems:
-        return _allowed(subject, "nobody", f"Nobody is there to ask, and {setting} is approve.")
+        return _allowed(subject, "nobody", f"Nobody is there to ask, and {setting} is approve.", setting=setting)
     description, severity = describe(subject)
     return Verdict(
         verdict="block",
@@ -228,9 +229,11 @@ def _person(subject: Subject) -> Verdict:
     )
 
 
-def _allowed(subject: Subject, rung: str, reason: str) -> Verdict:
+def _allowed(subject: Subject, rung: str, reason: str, *, setting: str | None = None) -> Verdict:
     description, severity = describe(subject)
-    return Verdict(verdict="allow", description=description, severity=severity, why=(reason,), rung=rung)
+    return Verdict(
+        verdict="allow", description=description, severity=severity, why=(reason,), rung=rung, setting=setting
+    )
 
 
 def describe(subject: Subject) -> tuple[str, Severity]:

@@ -11,7 +11,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from signoff.errors import ConfigError
-from signoff.server.app import Api
+from signoff.server.app import Api, Pages
 from signoff.server.backlog import Backlog
 from signoff.server.bounds import Bounds
 from signoff.server.connections import BoundedServer
@@ -24,7 +24,7 @@ from signoff.server.routes import Door
 from signoff.server.streams import KEEPALIVE_S, WRITE_WITHIN_S, Streams
 from signoff.server.table import ROUTES
 
-SHUTDOWN_S = 2.0
+SHUTDOWN_S = 1.0
 """What is still being answered at the end may take this long; waits and streams end at once."""
 _LINGER_S = 1.0
 """After a refusal the rest of a body is read for so long, so that the client reads the answer."""
@@ -52,12 +52,13 @@ async def serve(
     keepalive_s: float = KEEPALIVE_S,
     write_within_s: float = WRITE_WITHIN_S,
     bounds: Bounds | None = None,
+    pages: Pages | None = None,
 ) -> AsyncIterator[Bound]:
     """Listen until the block is left; then waits and streams end at once.
 
     Port 0 picks a free one. `hooks` is the hooks listener's host and port; `state_dir` holds the local socket;
     `host_names` are further names under which clients may call, such as a proxy's;
-    `bounds` is how much callers may take. Raises `ConfigError` when an
+    `bounds` is how much callers may take; `pages` is the web console, None for none. Raises `ConfigError` when an
     address or the state folder is taken.
     """
     hall = Hall()
@@ -65,7 +66,7 @@ async def serve(
     streams = Streams(core, keepalive_s=keepalive_s, write_within_s=write_within_s, bounds=bounds)
     backlog = Backlog(core, bounds.pending_per_agent)
     door = Door(core=core, hall=hall, streams=streams, backlog=backlog, routes=ROUTES, version=version("signoff"))
-    api = Api(door, Hosts(frozenset((host, *host_names)), reachable=not is_loopback(host)))
+    api = Api(door, Hosts(frozenset((host, *host_names)), reachable=not is_loopback(host)), pages)
     async with AsyncExitStack() as stack:
         stack.push_async_callback(hall.drained)
         stack.callback(backlog.close)
@@ -83,6 +84,8 @@ async def serve(
         # Runs first at the end: a wait that still stood would hold up the listeners' own ending.
         stack.callback(streams.close)
         stack.callback(hall.close)
+        if pages is not None:
+            stack.callback(pages.close)
         yield bound
 
 

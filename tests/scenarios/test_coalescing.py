@@ -1,0 +1,259 @@
+"""Identical requests share a card: what becomes of those that wait when the one that owns it ends.
+
+Each row of the table has a story of its own: once, once for all, denied, session, always, a time box, timeout, a place
+that refuses, withdrawn alone, withdrawn with others of its turn, session stopped, session cleared.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from signoff.client import ApprovalRecord
+from tests.scenarios.gateways import soon
+from tests.scenarios.stage import Stage, staged
+from tests.scenarios.transport import Seen, Transport
+
+HALF_AN_HOUR = timedelta(minutes=30)
+
+
+class Three:
+    """Three identical requests on one card."""
+
+    def __init__(self, stage: Stage, name: str, card: Seen, asked: list[asyncio.Task[ApprovalRecord]]) -> None:
+        self.stage, self.name, self.card, self.asked = stage, name, card, asked
+
+    async def next_card(self, before: Seen) -> Seen:
+        """The card that follows `before`."""
+
+        def later(each: Seen) -> bool:
+            return bool(each.buttons) and int(each.message_id) > int(before.message_id)
+
+        found = await self.stage.chat.until(before.place, lambda seen: any(map(later, seen)))
+        return next(filter(later, found))
+
+    async def records(self) -> list[ApprovalRecord]:
+        """How they ended, in the order they were asked."""
+        async with asyncio.timeout(10):
+            return list(await asyncio.gather(*self.asked))
+
+    async def outcomes(self) -> list[str | None]:
+        """Their outcomes."""
+        return [record.outcome for record in await self.records()]
+
+
+async def three(stage: Stage, name: str, first_timeout_s: float = 60.0) -> Three:
+    """Ask three times the same; the card counts the two that wait."""
+    place = await stage.chat.group()
+    session = await stage.session(name, place)
+    command = f"rm -rf ./{name}"
+    asked = [stage.work(command, session, timeout_s=first_timeout_s)]
+    card = await stage.chat.card(place, command)
+    for count in (2, 3):
+        asked.append(stage.work(command, session))
+        await stage.chat.card(place, f"{count} identical requests wait")
+    return Three(stage, name, await stage.chat.again(card), asked)
+
+
+async def once(stage: Stage) -> None:
+    """One run each time: the next asks with a new card that says so."""
+    trio = await three(stage, "once")
+    chat, card = stage.chat, trio.card
+    assert "The other 2 ask again" in await chat.tapped("ana", card, "Approve 1 of 3")
+    assert (await trio.asked[0]).outcome == "approved"
+    await chat.becomes(card, "1 of 3")
+    card = await trio.next_card(card)
+    assert "Next of 3" in card.text
+    assert "Denied for all 2" in await chat.tapped("bo", card, "Deny all 2")
+    assert await trio.outcomes() == ["approved", "denied", "denied"]
+
+
+async def once_all(stage: Stage) -> None:
+    trio = await three(stage, "each")
+    told = await stage.chat.tapped("ana", trio.card, "Once for all 3")
+    assert told == "Approved once for all 3. The agents are told."
+    records = await trio.records()
+    assert [(r.outcome, r.choice, r.may_run) for r in records] == [("approved", "once_all", True)] * 3
+    await stage.chat.becomes(trio.card, "Approved once for all 3 by “Ana”")
+    assert len([m for m in await stage.chat.seen(trio.card.place) if "./each" in m.text]) == 1
+
+
+async def deny(stage: Stage) -> None:
+    trio = await three(stage, "none")
+    await stage.chat.tapped("ana", trio.card, "Deny, because…")
+    panel = await stage.chat.reply(trio.card, "the agent reads")
+    await stage.chat.tapped("ana", panel, "Wrong target")
+    records = await trio.records()
+    assert [(r.outcome, r.reason) for r in records] == [("denied", "wrong target")] * 3
+
+
+async def for_the_session(stage: Stage) -> None:
+    trio = await three(stage, "session")
+    assert "Approved for this session" in await stage.chat.tapped("ana", trio.card, trio.card.buttons[3])
+    records = await trio.records()
+    assert {(r.outcome, r.choice) for r in records} == {("approved", "session")}
+    again = await stage.work("rm -rf ./session", "session")
+    assert again.outcome == "approved"
+    assert again.decided_by[0].type == "grant"
+
+
+async def taken_over(stage: Stage) -> None:
+    """The leader's turn ends: the oldest that waits takes the card over, and no old button decides."""
+    place = await stage.chat.group()
+    session = await stage.session("over", place)
+    async with stage.agent.turn(session) as turn:
+        first = stage.ask("rm -rf ./over", session, turn_id=turn.turn_id)
+        await stage.chat.card(place, "./over")
+        second = stage.work("rm -rf ./over", session)
+        card = await stage.chat.card(place, "2 identical requests wait")
+        old = await stage.chat.token(card, "Approve 1 of 2")
+    assert (await first).cause == "turn_ended"
+    await stage.chat.until(place, lambda seen: "Approve once" in seen[0].buttons)
+    told = await stage.chat.answer(await stage.chat.forge("ana", card, old))
+    assert "nothing was decided" in told
+    assert not second.done()
+    await stage.chat.tapped("ana", await stage.chat.again(card), "Approve once")
+    assert (await second).outcome == "approved"
+    assert len(await stage.chat.seen(place)) == 1
+
+
+async def runs_out(stage: Stage) -> None:
+    """The leader's window passes: the next keeps its own deadline and asks with a new card."""
+    trio = await three(stage, "late", first_timeout_s=3)
+    assert (await trio.asked[0]).outcome == "timeout"
+    await stage.chat.becomes(trio.card, "Timeout")
+    await stage.chat.tapped("ana", await trio.next_card(trio.card), "Once for all 2")
+    assert await trio.outcomes() == ["timeout", "approved", "approved"]
+
+
+async def always(stage: Stage) -> None:
+    """All run, and so does the same command of any session from now on."""
+    trio = await three(stage, "always")
+    chat = stage.chat
+    await chat.tapped("ana", trio.card, "More…")
+    panel = await chat.reply(trio.card, "in every session of profile")
+    wide = next(label for label in panel.buttons if label.startswith("Always"))
+    assert "Approved always" in await chat.tapped("ana", panel, wide)
+    records = await trio.records()
+    assert [(r.outcome, r.choice, r.may_run) for r in records] == [("approved", "always", True)] * 3
+    await chat.becomes(trio.card, "Approved by “Ana” [tg 111], always")
+    elsewhere = await stage.session("always-elsewhere", await chat.group())
+    again = await stage.work("rm -rf ./always", elsewhere)
+    assert (again.outcome, again.decided_by[0].type) == ("approved", "grant")
+
+
+async def time_box(stage: Stage) -> None:
+    """All run; the grant that it leaves ends by itself."""
+    trio = await three(stage, "box")
+    chat = stage.chat
+    said = await chat.type("bo", trio.card.place, "/approve 30m", reply_to=trio.card)
+    await chat.reply(said, "Approved until")
+    records = await trio.records()
+    assert [(r.outcome, r.choice, r.may_run) for r in records] == [("approved", "30m", True)] * 3
+    await chat.becomes(trio.card, "Approved by “Bo” [tg 222] until")
+    again = await stage.work("rm -rf ./box", "box")
+    assert (again.outcome, again.decided_by[0].type) == ("approved", "grant")
+    grant = next(each for each in await stage.admin.grants() if each.session_id == "box")
+    assert grant.created_at is not None
+    assert grant.expires_at == grant.created_at + HALF_AN_HOUR
+
+
+async def of_the_same_turn(stage: Stage) -> None:
+    """A turn ends that asked twice: both end with it, and the one of another turn takes the card over."""
+    chat = stage.chat
+    place = await chat.group()
+    session = await stage.session("turns", place)
+    async with stage.agent.turn(session) as turn:
+        alike = [stage.ask("rm -rf ./turns", session, turn_id=turn.turn_id)]
+        await chat.card(place, "./turns")
+        alike.append(stage.ask("rm -rf ./turns", session, turn_id=turn.turn_id))
+        await chat.card(place, "2 identical requests wait")
+        other = stage.work("rm -rf ./turns", session)
+        await chat.card(place, "3 identical requests wait")
+    ended = await asyncio.gather(*alike)
+    assert [(r.outcome, r.cause) for r in ended] == [("cancelled", "turn_ended")] * 2
+    assert not other.done()
+    (card,) = await chat.until(place, lambda seen: "Approve once" in seen[0].buttons)
+    assert "identical" not in card.text
+    await chat.tapped("ana", card, "Approve once")
+    assert (await other).may_run
+    await chat.becomes(card, "Approved once by “Ana”")
+    assert len(await chat.seen(place)) == 1
+
+
+async def stopped(stage: Stage) -> None:
+    """All end with the session, nobody is promoted, and nobody is told of a denial."""
+    trio = await three(stage, "stopped")
+    chat = stage.chat
+    said = await chat.type("bo", trio.card.place, "/stop")
+    assert "(3 runs)" in (await chat.reply(said, "stopped session stopped")).text
+    await all_cancelled(trio, "stop_requested", "“Bo” [tg 222] stopped the session")
+
+
+async def cleared(stage: Stage) -> None:
+    """The agent's session is over: the same, with its own cause."""
+    trio = await three(stage, "cleared")
+    await stage.agent.clear("cleared")
+    await all_cancelled(trio, "session_ended", "the session ended before an answer")
+
+
+async def all_cancelled(trio: Three, cause: str, shown: str) -> None:
+    records = await trio.records()
+    assert [(r.outcome, r.cause, r.may_run) for r in records] == [("cancelled", cause, False)] * 3
+    assert all(r.message.startswith("BLOCKED: cancelled") and "denied" not in r.message for r in records), records
+    await trio.stage.chat.becomes(trio.card, shown)
+    asked = [each for each in await trio.stage.chat.seen(trio.card.place) if f"./{trio.name}" in each.text]
+    assert len(asked) == 1, "nobody asks again"
+
+
+BY_A_PERSON = (once, once_all, deny, for_the_session, always, time_box)
+BY_THEMSELVES = (runs_out, taken_over, of_the_same_turn, stopped, cleared)
+
+
+@pytest.mark.heavy_on("telegram-webhook")
+@pytest.mark.parametrize("rows", [BY_A_PERSON, BY_THEMSELVES], ids=["decided", "ended"])
+async def test_identical_requests_share_a_card(
+    chat: Transport, tmp_path: Path, rows: tuple[Callable[[Stage], Awaitable[None]], ...]
+) -> None:
+    async with staged(chat, tmp_path, "--fast") as stage:
+        await asyncio.gather(*(row(stage) for row in rows))
+        steps = Counter((e.approval or {})["request_id"] for e in await stage.events("approval.execution"))
+        assert set(steps.values()) == {2}, "each run was started once and reported once"
+        assert len(steps) == len(stage.ran)
+        assert await stage.pending() == []
+
+
+@pytest.mark.heavy_on("telegram-webhook")
+async def test_a_place_that_refuses_the_card_is_told_to_all_that_share_it(chat: Transport, tmp_path: Path) -> None:
+    """The card is held back until three wait for it, so that the two behind it never try to send one of their own."""
+    place = await chat.group()
+    async with staged(chat, tmp_path, "--hold", "before post") as stage:
+        session = await stage.session("refused", place)
+        await chat.trouble("kicked", place, times=5)
+        stage.gateway.arm()
+        asked = [stage.work("rm -rf ./refused", session) for _ in range(3)]
+
+        async def three_wait() -> bool:
+            return len(await stage.pending()) == 3 and stage.gateway.arrivals() == 1
+
+        await soon(three_wait)
+        stage.gateway.disarm()
+        async with asyncio.timeout(10):
+            records = await asyncio.gather(*asked)
+        assert [(r.outcome, r.may_run) for r in records] == [("notify_failed", False)] * 3
+        assert sorted(r.leader_id or "" for r in records) == ["", *[_leader(records).request_id] * 2]
+        assert all(r.message.startswith("BLOCKED: notify_failed") for r in records)
+        assert len({r.user_summary for r in records}) == 1
+        assert "refused the message" in records[0].user_summary
+        assert await stage.metric() == {("notify_failed", "none"): 3}
+        assert await stage.events("approval.promoted") == []
+        assert await chat.seen(place) == []
+
+
+def _leader(records: list[ApprovalRecord]) -> ApprovalRecord:
+    return next(record for record in records if record.leader_id is None)

@@ -129,9 +129,12 @@ class Sends:
             await stage.spoil("refuse_formatting", "post")
             await adapter.post(stage.direct, timed)
             seen = await stage.seen(stage.direct)
-        assert [each.text for each in seen] == ["Expires in 5 minutes at 09:05 UTC."] * 2
+        expected = f"Expires in 5 minutes at {stage.traits.clock_shown}."
+        assert [each.text for each in seen] == [expected] * 2
 
     async def test_a_silent_card_makes_no_sound(self, stage: Stage) -> None:
+        if not stage.traits.has_silence:
+            pytest.skip("every message sounds the same here")
         async with running(stage, RecordingInbox()) as adapter:
             quiet = Card(blocks=card().blocks, silent=True)
             await adapter.post(stage.direct, quiet)
@@ -204,10 +207,11 @@ class Sends:
             assert await stage.seen(Destination(stage.thread.platform, stage.thread.chat_id)) == []
 
     async def test_groups_and_direct_chats_are_told_apart(self, stage: Stage) -> None:
-        adapter = stage.adapter()
-        assert adapter.is_group(stage.group)
-        assert not adapter.is_group(stage.direct)
-        await adapter.aclose()
+        async with running(stage, RecordingInbox()) as adapter:
+            for place in (stage.group, stage.direct):  # where ids do not tell, a place must have been met
+                await adapter.post(place, card())
+            assert adapter.is_group(stage.group)
+            assert not adapter.is_group(stage.direct)
 
 
 class Failures:
@@ -229,17 +233,25 @@ class Failures:
         async with running(stage, RecordingInbox()) as adapter:
             posted = await adapter.post(stage.group, card())
             await stage.spoil("server_error", "post")
-            with pytest.raises(stage.traits.server_error_on_post):
-                await adapter.post(stage.group, card())
+            if stage.traits.settles_doubt:
+                settled = await adapter.post(stage.group, Card(blocks=card().blocks))
+                assert (await stage.seen(stage.group))[-1].message_id == settled.message_id
+            else:
+                with pytest.raises(stage.traits.server_error_on_post):
+                    await adapter.post(stage.group, card())
             await stage.spoil("server_error", "update")
             with pytest.raises(AdapterUnavailable):
                 await adapter.update(stage.group, posted.message_id, card("new"))
 
-    async def test_a_lost_answer_is_doubtful_and_not_repeated_here(self, stage: Stage) -> None:
+    async def test_a_lost_answer_never_leaves_two_messages(self, stage: Stage) -> None:
         async with running(stage, RecordingInbox()) as adapter:
             await stage.spoil("lost_answer", "post")
-            with pytest.raises(SendAmbiguous):
-                await adapter.post(stage.group, card())
+            if stage.traits.settles_doubt:
+                settled = await adapter.post(stage.group, card())
+                assert [each.message_id for each in await stage.seen(stage.group)] == [settled.message_id]
+            else:
+                with pytest.raises(SendAmbiguous):
+                    await adapter.post(stage.group, card())
             seen = await stage.seen(stage.group)
             assert len(seen) == 1
             await stage.spoil("lost_answer", "update")

@@ -68,6 +68,22 @@ class Traits(Struct, frozen=True, kw_only=True):
     """A file is a message of its own, which the card replies to."""
     has_prompts: bool
     has_styles: bool
+    has_silence: bool = True
+    """A message may come without a sound."""
+    keeps_presses: bool = True
+    """A press is delivered later when nobody listens at first."""
+    clock_shown: str = "09:05 UTC"
+    """How a clock of that time reads to somebody in UTC."""
+    has_alerts: bool = True
+    """An answer that asks for a box is told from one that does not."""
+    hears_messages: bool = True
+    """What people write comes in; otherwise only what they press and order."""
+    follows_up: bool = False
+    """After a neutral answer the verdict is told as well."""
+    settles_doubt: bool = False
+    """A post whose answer was lost is settled by trying it again under its idempotency key."""
+    delivers_again: bool = True
+    """What was not settled at a stop is delivered to the next run."""
 
 
 class Stage(Protocol):
@@ -142,7 +158,8 @@ class Stage(Protocol):
 class RecordingInbox:
     """An inbox that keeps what comes in and answers as told."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: RecordingInbox | None = None) -> None:
+        """`before`: the inbox of the run before, whose kept values are found again."""
         self.taps: list[Tap] = []
         self.messages: list[Message] = []
         self.moves: list[tuple[str, str, str]] = []
@@ -158,7 +175,7 @@ class RecordingInbox:
         self.held: set[str] = set()
         """Chats whose taps and messages are not returned from before `release`."""
         self._released = asyncio.Event()
-        self._kept: dict[str, str] = {}
+        self._kept: dict[str, str] = before._kept if before is not None else {}
 
     async def tap(self, tap: Tap) -> Answer:
         """Keep it, wait while held, answer."""

@@ -20,8 +20,8 @@ BARE = re.compile(r"https?://[^\s<]+[^<.,:;\"'\]\s)]", re.IGNORECASE)
 COMMAND = re.compile(r"</([^:>]{1,100}):\d{1,20}>")
 SPOILER = re.compile(r"\|\|(.+?)\|\|", re.DOTALL)
 PAIRS = (
-    re.compile(r"\*\*\*(\S(?:.*?\S)?)\*\*\*", re.DOTALL),
-    re.compile(r"\*\*(\S(?:.*?\S)?)\*\*", re.DOTALL),
+    re.compile(r"\*\*\*(\S(?:.*?\S)??)\*\*\*", re.DOTALL),
+    re.compile(r"\*\*(\S(?:.*?\S)??)\*\*", re.DOTALL),
     re.compile(r"__(.+?)__(?!_)", re.DOTALL),
     re.compile(r"~~(.+?)~~", re.DOTALL),
     re.compile(r"(?<![*\w])\*(?=\S)([^*]+?)(?<=\S)\*(?!\*)", re.DOTALL),
@@ -145,12 +145,15 @@ def read(content: str, *, name_of: Callable[[str], str | None], now: float) -> R
 def _outside_escapes(text: str, rule: re.Pattern[str], handle: Callable[[re.Match[str]], str]) -> str:
     """Apply a rule for code where no backslash takes away the meaning of its first mark."""
 
-    def unless_escaped(found: re.Match[str]) -> str:
-        before = text[: found.start()]
-        slashes = len(before) - len(before.rstrip("\\"))
-        return found[0] if slashes % 2 else handle(found)
-
-    return rule.sub(unless_escaped, text)
+    done, at, kept = 0, 0, []
+    while (found := rule.search(text, at)) is not None:
+        before = text[:found.start()]
+        if (len(before) - len(before.rstrip("\\"))) % 2:
+            at = found.start() + 1
+            continue
+        kept += [text[done:found.start()], handle(found)]
+        done = at = found.end()
+    return "".join(kept) + text[done:]
 
 
 def show_time(unix_s: int, style: str, now: float) -> str:

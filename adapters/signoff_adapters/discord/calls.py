@@ -1,0 +1,260 @@
+"""Calls of the REST API: how a request can fail, told apart by what Discord may have done with it.
+
+The library's own client waits inside a call when a rate limit is near, repeats some failures for up to 25 s, and has no
+time limit of its own. Here each call is made once, ends within its time, and says what is known of its effect.
+"""
+
+from __future__ import annotations
+
+import logging
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+import aiohttp
+import msgspec
+
+from signoff.errors import AdapterError, AdapterUnavailable, MessageGone, RateLimited, SendAmbiguous, SendRefused
+from signoff.model import Attachment
+
+from .config import DiscordConfig
+
+T = TypeVar("T")
+JsonObject = dict[str, Any]
+Method = str
+UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, UNKNOWN_INTERACTION = 10003, 10008, 10062
+ALREADY_ACKNOWLEDGED, OLD_EDITS, THREAD_ARCHIVED = 40060, 30046, 50083
+TOO_LARGE = 40005
+DEFAULT_WAIT_S = 5.0
+"""For a 429 that names no wait."""
+_NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+_REASONS: dict[int, tuple[str, str]] = {
+    10003: ("chat_not_found", "the channel does not exist, or the bot is not in its server"),
+    10013: ("chat_not_found", "there is no such user or channel"),
+    50033: ("chat_not_found", "there is no such user or channel"),
+    40005: ("attachment", "the file is too large"),
+    50001: ("no_rights", "the bot may not see the channel"),
+    50007: ("blocked", "the person does not take messages from the bot"),
+    50008: ("no_rights", "the channel takes no messages"),
+    50013: ("no_rights", "the bot lacks a permission there: View Channel, Send Messages, Attach Files"),
+    50083: ("archived", "the thread is archived and the bot may not open it again"),
+    40333: ("no_rights", "something between us and Discord refused the call"),
+    160005: ("archived", "the thread is locked"),
+}
+"""Discord's error codes, a stable word for each, and the reason for people."""
+
+
+class CallError(Exception):
+    """A call that did not succeed; the text is for people and names no address, since some hold a secret."""
+
+
+class NotSent(CallError):
+    """No connection: the request did not leave."""
+
+
+class AnswerLost(CallError):
+    """The request left, and no usable answer came back."""
+
+
+class ServerTrouble(CallError):
+    """An answer of 500 or above."""
+
+
+class Unauthorized(CallError):
+    """401: the token is not accepted, or something between us and Discord answers in its place."""
+
+
+class Throttled(CallError):
+    """429, with the seconds to wait."""
+
+    def __init__(self, retry_after_s: float) -> None:
+        super().__init__(f"Discord asks to wait {retry_after_s:g} s")
+        self.retry_after_s = retry_after_s
+
+
+class Rejected(CallError):
+    """Any other refusal, with the status and Discord's error code (0: none)."""
+
+    def __init__(self, status: int, code: int, text: str) -> None:
+        super().__init__(f"Discord answered {status}: {text}" if text else f"Discord answered {status}")
+        self.status, self.code, self.text = status, code, text
+
+
+class _Refusal(msgspec.Struct, frozen=True):
+    message: str = ""
+    code: int = 0
+    retry_after: float | None = None
+    errors: Any = None
+
+
+class Calls:
+    """One session for all calls of one bot; no call waits for another."""
+
+    def __init__(self, config: DiscordConfig) -> None:
+        self._config = config
+        self._base = f"{config.api_base_url.rstrip('/')}/api/v10"
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The session; made when first needed, on the running loop."""
+        if self._session is None or self._session.closed:
+            agent = f"DiscordBot (https://pypi.org/project/signoff, {version('signoff')})"
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                headers={"User-Agent": agent},
+            )
+        return self._session
+
+    async def get(self, path: str, answer: type[T]) -> T:
+        """Read something. Raises `CallError`."""
+        return _decoded(await self.call("GET", path), answer)
+
+    async def call(
+        self,
+        method: Method,
+        path: str,
+        body: Any = None,
+        *,
+        file: Attachment | None = None,
+        with_token: bool = True,
+    ) -> bytes:
+        """Do one call and return the answer's body; `file` goes along in the same request. Raises `CallError`."""
+        limit_s = self._config.upload_timeout_s if file is not None else self._config.answer_timeout_s
+        headers = {"Authorization": f"Bot {self._config.token}"} if with_token else {}
+        form: JsonObject = {}
+        if file is not None:
+            form = {"data": _multipart(body, file)}
+        elif body is not None:
+            headers["Content-Type"] = "application/json"
+            form = {"data": msgspec.json.encode(body)}
+        timeout = aiohttp.ClientTimeout(total=limit_s, sock_connect=self._config.connect_timeout_s)
+        try:
+            async with self.session.request(
+                method, self._base + path, headers=headers, timeout=timeout, **form
+            ) as response:
+                answer = await response.read()
+        except _NEVER_SENT as error:
+            raise NotSent(f"Discord could not be reached ({type(error).__name__})") from None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise AnswerLost(f"no answer from Discord ({type(error).__name__})") from None
+        if response.status < 300:
+            return answer
+        raise _failure(response.status, answer, response.headers.get("Retry-After", ""))
+
+    async def aclose(self) -> None:
+        """Close the connections. Idempotent."""
+        if self._session is not None:
+            await self._session.close()
+
+
+def _multipart(body: Any, file: Attachment) -> aiohttp.FormData:
+    form = aiohttp.FormData(quote_fields=False)
+    form.add_field("payload_json", msgspec.json.encode(body).decode(), content_type="application/json")
+    form.add_field("files[0]", file.content, filename=file.name, content_type="text/plain; charset=utf-8")
+    return form
+
+
+def _failure(status: int, answer: bytes, retry_after: str) -> CallError:
+    try:
+        refusal = msgspec.json.decode(answer, type=_Refusal)
+    except msgspec.DecodeError:
+        refusal = _Refusal()
+    if status == 429 and refusal.code != OLD_EDITS:
+        return Throttled(_wait_s(refusal.retry_after, retry_after))
+    if status >= 500:
+        return ServerTrouble(f"Discord answered {status}")
+    if status == 401 and refusal.code == 0:
+        return Unauthorized("Discord answered 401: it does not accept the token")
+    detail = _first_error(refusal.errors)
+    return Rejected(status, refusal.code, f"{refusal.message} {detail}".strip())
+
+
+def _wait_s(told: float | None, header: str) -> float:
+    if told is not None and 0 <= told < 1e6:
+        return told
+    return float(header) if header.isascii() and header.isdigit() and len(header) < 7 else DEFAULT_WAIT_S
+
+
+def _first_error(errors: Any) -> str:
+    """The first field that Discord complains of, and why."""
+    path: list[str] = []
+    while isinstance(errors, dict) and errors and len(path) < 12:
+        found = errors.get("_errors")
+        if isinstance(found, list) and found and isinstance(found[0], dict):
+            return f"({'.'.join(path)}: {found[0].get('message', '')})"
+        key = next(iter(errors))
+        path.append(str(key))
+        errors = errors[key]
+    return ""
+
+
+def _decoded(answer: bytes, shape: type[T]) -> T:
+    try:
+        return msgspec.json.decode(answer, type=shape)
+    except msgspec.DecodeError:
+        raise AnswerLost("Discord's answer could not be read") from None
+
+
+def read_answer(answer: bytes, shape: type[T]) -> T:
+    """The body of a successful answer. Raises `AnswerLost` for one that cannot be read."""
+    return _decoded(answer, shape)
+
+
+def as_send_error(error: CallError) -> AdapterError:
+    """What a failed post means to the core.
+
+    An answer of 500 and above is no proof that nothing was posted, so it is ambiguous like a lost answer.
+    """
+    if isinstance(error, ServerTrouble | AnswerLost):
+        return SendAmbiguous(f"{error}; the message may have been posted.", answered=isinstance(error, ServerTrouble))
+    return as_edit_error(error)
+
+
+def as_edit_error(error: CallError) -> AdapterError:
+    """What a failed edit or deletion means: these may be repeated, so a lost answer is only a failed try.
+
+    So is the refusal of too many edits of an old message (30046): it ends by itself, and concerns this message alone,
+    while `RateLimited` would hold up the whole channel. The edit is tried again until it is taken.
+    """
+    if isinstance(error, Throttled):
+        return RateLimited(str(error), retry_after_s=error.retry_after_s)
+    if not isinstance(error, Rejected):
+        return AdapterUnavailable(f"{error}.")
+    if error.code == OLD_EDITS:
+        return AdapterUnavailable("Discord takes no more edits of this old message for now.")
+    if error.code == UNKNOWN_MESSAGE:
+        return MessageGone("The message does not exist any more.")
+    reason, words = _REASONS.get(error.code, ("refused", error.text or f"it answered {error.status}"))
+    if error.status == 413:
+        reason, words = _REASONS[TOO_LARGE]
+    return SendRefused(f"Discord refused it: {words}.", reason=reason)
+
+
+class HideToken(logging.Filter):
+    """Keeps the bot's token out of the log lines of the libraries, and whole frames of the gateway, which carry what
+    people wrote and the tokens of their interactions."""
+
+    LOGGERS = ("discord.client", "discord.gateway", "discord.http", "aiohttp.client", "aiohttp.websocket")
+
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self._token = token
+
+    def attach(self) -> None:
+        """Begin; a logger's filter sees only lines of that very logger, hence the list."""
+        for name in self.LOGGERS:
+            logging.getLogger(name).addFilter(self)
+
+    def detach(self) -> None:
+        """End. Idempotent."""
+        for name in self.LOGGERS:
+            logging.getLogger(name).removeFilter(self)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite the line; frames are left out, all else is kept."""
+        if record.name == "discord.gateway" and record.levelno <= logging.DEBUG:
+            return False
+        if self._token in (text := record.getMessage()):
+            record.msg, record.args = text.replace(self._token, "<token>"), ()
+        return True

@@ -1,0 +1,146 @@
+"""Posts, edits and deletes cards.
+
+A post whose answer was lost is tried again at once under the same nonce: Discord then gives the message that is there
+already. So a doubtful send is settled here, within its time, and a card never stands twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import secrets
+from typing import Any
+
+from msgspec import Struct
+
+from signoff.errors import AdapterError, MessageGone, SendAmbiguous, SendRefused
+from signoff.model import Attachment, Card, Destination, Posted
+
+from .calls import (
+    THREAD_ARCHIVED,
+    TOO_LARGE,
+    AnswerLost,
+    CallError,
+    Calls,
+    Rejected,
+    ServerTrouble,
+    Throttled,
+    as_edit_error,
+    as_send_error,
+    read_answer,
+)
+from .config import DiscordConfig
+from .places import Places, channel_id
+from .render import edit_body, message_body
+from .wire import number
+
+NONCE_MAX_CHARS = 25
+"""API, create message: nonce. With enforce_nonce it is checked against the bot's messages of the past few minutes."""
+_PAUSES_S = (0.1, 0.4, 1.0, 2.0)
+_THREAD_GONE = frozenset({10003})
+
+
+class _Sent(Struct, frozen=True):
+    id: str
+
+
+class Sender:
+    """Sends for one bot."""
+
+    def __init__(self, calls: Calls, places: Places, config: DiscordConfig) -> None:
+        self._calls = calls
+        self._places = places
+        self._config = config
+
+    async def post(self, destination: Destination, card: Card, reply_to: str | None) -> Posted:
+        """The card and its file as one message. Raises the `AdapterError` family."""
+        body = message_body(card)
+        if card.attachment is not None and not card.attachment.content:
+            raise SendRefused("The file is empty, so the whole text could not be attached.", reason="attachment")
+        channel = await self._places.target(destination)
+        body |= {"nonce": _nonce(channel, card, body["content"]), "enforce_nonce": True}
+        if reply_to is not None:
+            body["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
+        sent = await self._settled(f"/channels/{channel}/messages", body, card.attachment)
+        return Posted(sent.id, number(sent.id))
+
+    async def update(self, destination: Destination, message_id: str, card: Card) -> None:
+        """Text and buttons anew; the file stays. A thread that was archived meanwhile is opened for it."""
+        body = edit_body(card)
+        channel = channel_id(destination)
+        path = f"/channels/{channel}/messages/{_checked(message_id)}"
+        try:
+            try:
+                await self._calls.call("PATCH", path, body)
+            except Rejected as error:
+                if error.code != THREAD_ARCHIVED:
+                    raise
+                await self._calls.call("PATCH", f"/channels/{channel}", {"archived": False})
+                await self._calls.call("PATCH", path, body)
+        except CallError as error:
+            raise _of_message(error) from error
+
+    async def delete(self, destination: Destination, message_id: str) -> None:
+        """Already gone is success."""
+        channel = channel_id(destination)
+        with contextlib.suppress(MessageGone):
+            try:
+                await self._calls.call("DELETE", f"/channels/{channel}/messages/{_checked(message_id)}")
+            except CallError as error:
+                raise _of_message(error) from error
+
+    async def _settled(self, path: str, body: dict[str, Any], file: Attachment | None) -> _Sent:
+        """Post, and while it is in doubt whether the message exists, post it again under its nonce."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._config.settle_within_s
+        doubt: CallError | None = None
+        for pause_s in (*_PAUSES_S, None):
+            try:
+                async with asyncio.timeout_at(until):
+                    return read_answer(await self._calls.call("POST", path, body, file=file), _Sent)
+            except TimeoutError:
+                doubt = doubt or AnswerLost("no answer from Discord in time")
+                break
+            except (AnswerLost, ServerTrouble) as error:
+                doubt = error
+            except CallError as error:
+                if doubt is None:
+                    raise _as_post_error(error, file) from error
+                pause_s = error.retry_after_s if isinstance(error, Throttled) else pause_s  # noqa: PLW2901  # told
+            if pause_s is None or loop.time() + pause_s >= until:
+                break
+            await asyncio.sleep(pause_s)
+        meant = as_send_error(doubt) if doubt is not None else SendAmbiguous()
+        raise meant from doubt
+
+
+def _as_post_error(error: CallError, file: Attachment | None) -> AdapterError:
+    if file is not None and isinstance(error, Rejected) and (error.status == 413 or error.code == TOO_LARGE):
+        return SendRefused("The file could not be attached: it is too large for Discord.", reason="attachment")
+    return as_send_error(error)
+
+
+def _of_message(error: CallError) -> AdapterError:
+    """A channel or thread that is gone took its messages along."""
+    if isinstance(error, Rejected) and error.code in _THREAD_GONE:
+        return MessageGone("The channel or thread of the message does not exist any more.")
+    return as_edit_error(error)
+
+
+def _nonce(channel: str, card: Card, content: str) -> str:
+    """The message's idempotency key. A button's token belongs to one copy alone, so a card that is sent again after a
+    restart keeps its key; a message without buttons has none of its own and may well be said twice."""
+    token = next((button.token for row in card.rows for button in row), None)
+    if token is None:
+        return secrets.token_urlsafe(18)[:NONCE_MAX_CHARS]
+    digest = hashlib.sha256(f"{channel}\n{token}\n{content}".encode()).digest()
+    return base64.urlsafe_b64encode(digest).decode()[:NONCE_MAX_CHARS]
+
+
+def _checked(message_id: str) -> str:
+    """An id that may become part of an address. Raises `MessageGone` for what cannot be one."""
+    if not number(message_id):
+        raise MessageGone(f"{message_id!r} is no message of Discord.")
+    return message_id

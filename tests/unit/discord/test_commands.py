@@ -1,0 +1,74 @@
+"""Slash commands: what is registered, how one reads as a typed line, and what is offered for a half-typed id."""
+
+from __future__ import annotations
+
+import pytest
+
+from signoff.grammar import VERBS, Approve, Deny, parse
+from signoff.model import Suggestion
+from signoff_adapters.discord.commands import COMMANDS, Mistyped, choices, line_of
+from signoff_adapters.discord.wire import Data, Option
+
+WAITING = (
+    Suggestion("K4XW9", "medium · git push --force origin main"),
+    Suggestion("7Q2MK", "high · rm -rf ./build " + "x" * 200),
+)
+
+
+def given(name: str, **values: str) -> Data:
+    return Data(name=name, options=tuple(Option(key, value) for key, value in values.items()))
+
+
+def test_every_verb_has_a_command() -> None:
+    assert {each["name"] for each in COMMANDS} == set(VERBS)
+    for each in COMMANDS:
+        assert len(each["description"]) <= 100
+        assert all(len(option["description"]) <= 100 for option in each["options"])
+
+
+@pytest.mark.parametrize(
+    ("data", "line"),
+    [
+        (given("approve", scope="session", id="k4xw9"), "/approve k4xw9 session"),
+        (given("approve", id="all"), "/approve all"),
+        (given("approve"), "/approve"),
+        (given("deny", id="K4XW9", reason=" wrong\n target "), "/deny K4XW9 wrong target"),
+        (given("deny", reason="too risky"), "/deny too risky"),
+        (given("revoke", grant="4TQ8R"), "/revoke 4TQ8R"),
+        (given("pending"), "/pending"),
+    ],
+)
+def test_a_command_reads_as_a_typed_line(data: Data, line: str) -> None:
+    assert line_of(data) == line
+
+
+@pytest.mark.parametrize("value", ["foo", "K4XW9 now", "K4XW", "everything"])
+@pytest.mark.parametrize("name", ["approve", "deny"])
+def test_what_is_no_id_decides_nothing(name: str, value: str) -> None:
+    with pytest.raises(Mistyped, match="nothing was decided"):
+        line_of(given(name, id=value))
+
+
+def test_all_is_no_id_where_one_is_asked_for() -> None:
+    with pytest.raises(Mistyped):
+        line_of(given("undo", id="all"))
+
+
+def test_the_lines_are_understood() -> None:
+    assert parse(line_of(given("approve", id="K4XW9", scope="30m"))) == Approve(target="K4XW9", choice="30m")
+    assert parse(line_of(given("deny", id="K4XW9", reason="no"))) == Deny(target="K4XW9", reason="no")
+
+
+def test_half_typed_ids() -> None:
+    typing = Data(name="approve", options=(Option("id", "7q", focused=True),))
+    assert [each["value"] for each in choices(typing, WAITING)] == ["7Q2MK"]
+    assert all(len(each["name"]) <= 100 for each in choices(typing, WAITING))
+    by_words = Data(name="deny", options=(Option("id", "force", focused=True),))
+    assert [each["value"] for each in choices(by_words, WAITING)] == ["K4XW9"]
+    empty = Data(name="approve", options=(Option("id", "", focused=True),))
+    assert [each["value"] for each in choices(empty, WAITING)] == ["K4XW9", "7Q2MK", "all"]
+    assert [each["value"] for each in choices(Data(name="why"), WAITING)] == ["K4XW9", "7Q2MK"]
+    assert choices(empty, ()) == []
+    many = tuple(Suggestion(f"A{n:04d}", "") for n in range(40))
+    assert len(choices(empty, many)) == 25
+    assert choices(empty, many)[-1] == {"name": "all 40 that wait here", "value": "all"}

@@ -1,0 +1,174 @@
+"""Interactions that Discord posts: signatures, the address, the key, and requests that are none."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator
+
+import aiohttp
+import msgspec
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.contract.test_discord import DiscordStage, config_for, discord_stage
+
+from signoff.errors import AdapterError, AdapterFatal
+from signoff.testing.adapter_stage import RecordingInbox, card, pass_time, running, until, until_shown
+from signoff.testing.clock import FakeClock
+from signoff_adapters.discord import DiscordAdapter, DiscordConfig
+from signoff_adapters.discord.calls import Calls
+from signoff_adapters.discord.hook import Hook
+from signoff_adapters.discord.intake import Intake
+from signoff_adapters.discord.places import Places
+from signoff_adapters.discord.wire import Me
+
+KEY = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+"""RFC 8032, 7.1, test 1: the public key, and its signature of the empty message."""
+SIGNATURE = (
+    "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555"
+    "fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"
+)
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[DiscordStage]:
+    async with discord_stage("http") as stage:
+        yield stage
+
+
+def url_of(stage: DiscordStage) -> str:
+    return f"http://127.0.0.1:{stage.hooks_port}/hooks/ops/discord"
+
+
+def hook() -> Hook:
+    return Hook(KEY, lambda: None, lambda: None)
+
+
+def test_a_known_signature_is_good_and_any_change_makes_it_bad() -> None:
+    good = {"X-Signature-Ed25519": SIGNATURE, "X-Signature-Timestamp": ""}
+    assert hook().signed(good, b"")
+    assert not hook().signed(good, b"{}")
+    assert not hook().signed({**good, "X-Signature-Timestamp": "1"}, b"")
+    assert not hook().signed({**good, "X-Signature-Ed25519": SIGNATURE[:-2] + "0c"}, b"")
+    assert not hook().signed({}, b"")
+
+
+@given(st.text(), st.text(), st.binary(max_size=50))
+def test_odd_headers_are_wrong_signatures(signature: str, at: str, body: bytes) -> None:
+    assert not hook().signed({"X-Signature-Ed25519": signature, "X-Signature-Timestamp": at}, body)
+
+
+async def test_our_address_is_set_and_pings_are_answered_by_signature(stage: DiscordStage) -> None:
+    async with running(stage, RecordingInbox()):
+        assert await stage.discord.interactions_url() == url_of(stage)
+        pings = await stage.discord.ping_interactions()
+    assert {ping.signature: ping.status for ping in pings} == {
+        "good": 200,
+        "bad": 401,
+        "other_key": 401,
+        "missing": 401,
+        "stale_body": 401,
+    }
+
+
+async def test_a_badly_signed_press_does_nothing(stage: DiscordStage) -> None:
+    inbox = RecordingInbox()
+    async with running(stage, inbox) as adapter:
+        posted = await adapter.post(stage.group, card())
+        press = await stage.press(stage.person, stage.group, posted.message_id, "t-approve")
+        await until(lambda: len(inbox.taps) == 1, what="the real one is in")
+        payload = await stage.discord.payload(int(press))
+        forged = {**payload, "id": "42"}
+        for signing in ("bad", "other_key", "missing", "stale_body"):
+            assert await stage.discord.post_interaction(url_of(stage), forged, signing=signing) == 401
+        assert await stage.discord.post_interaction(url_of(stage), payload) == 409
+    assert len(inbox.taps) == 1
+
+
+@pytest.mark.parametrize("body", [{}, {"type": 3}, {"id": 5, "type": 3}, {"id": "5", "type": "3", "channel": []}])
+async def test_what_is_no_interaction_is_refused(stage: DiscordStage, body: dict[str, object]) -> None:
+    async with running(stage, RecordingInbox()) as adapter:
+        assert await stage.discord.post_interaction(url_of(stage), body) == 400
+        assert adapter.health().state == "ready"
+
+
+async def test_a_large_body_is_refused_before_it_is_looked_at(stage: DiscordStage) -> None:
+    large = io.BytesIO(b"x" * (1024 * 1024 + 1))
+    async with (
+        running(stage, RecordingInbox()),
+        aiohttp.ClientSession() as session,
+        session.post(url_of(stage), data=large) as response,
+    ):
+        assert response.status == 413
+
+
+async def test_before_the_start_only_pings_are_answered(stage: DiscordStage) -> None:
+    adapter = stage.adapter()
+    async with stage.serve(adapter.hooks()):
+        press = {"id": "5", "type": 3, "channel_id": "20", "data": {"custom_id": "t"}}
+        assert await stage.discord.post_interaction(url_of(stage), press) == 503
+        assert await stage.discord.post_interaction(url_of(stage), {"type": 1}) == 200
+    await adapter.aclose()
+
+
+async def test_the_key_of_another_application_ends_the_run(stage: DiscordStage) -> None:
+    config = msgspec.structs.replace(config_for("http", *stage.urls, stage.key, stage.hooks_port), public_key=KEY)
+    adapter = DiscordAdapter(config, clock=stage.clock, profile="ops")
+    with pytest.raises(AdapterFatal, match=r"platforms\.discord\.public_key"):
+        await adapter.run(RecordingInbox())
+    await adapter.aclose()
+
+
+async def test_an_address_that_discord_cannot_reach_is_told_and_tried_again(stage: DiscordStage) -> None:
+    adapter = stage.adapter()
+    task = asyncio.create_task(adapter.run(RecordingInbox()))
+    with pytest.raises(AdapterError, match=r"gateway\.hooks_url"):
+        await adapter.ready()
+    async with stage.serve(adapter.hooks()):
+        await pass_time(stage.clock, lambda: adapter.health().state == "ready", within_s=60, what="it is ready")
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await adapter.aclose()
+
+
+async def test_a_request_that_discord_no_longer_waits_for_ends(stage: DiscordStage) -> None:
+    """The clock stands still, so no neutral answer comes; after 3 s nobody reads what we say."""
+    inbox = RecordingInbox()
+    inbox.held.add(stage.group.chat_id)
+    async with running(stage, inbox) as adapter:
+        posted = await adapter.post(stage.group, card())
+        press = int(await stage.press(stage.person, stage.group, posted.message_id, "t-approve"))
+        await until_shown(lambda: _failed(stage, press), what="the person read that it failed")
+        inbox.release()
+        await until(lambda: bool(inbox.untold), what="the core was told")
+
+
+async def test_a_proxy_that_still_waits_is_told_so() -> None:
+    """Behind a proxy nobody hangs up on us, so the three seconds are counted here."""
+    key, inbox, clock = Ed25519PrivateKey.generate(), RecordingInbox(), FakeClock()
+    inbox.held.add("20")
+    config = DiscordConfig(token="t")
+    calls = Calls(config)
+    intake = Intake(inbox, clock, config, calls, Places(calls), lambda: Me("1", "2"))
+    served = Hook(key.public_key().public_bytes_raw().hex(), lambda: intake, lambda: None)
+    app = web.Application()
+    app.router.add_post("/", served.respond)
+    body = msgspec.json.encode(
+        {"id": "43", "type": 3, "channel": {"id": "20"}, "user": {"id": "81"}, "data": {"custom_id": "t"}}
+    )
+    headers = {"X-Signature-Ed25519": key.sign(b"7" + body).hex(), "X-Signature-Timestamp": "7"}
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        async with session.post(server.make_url("/"), data=body, headers=headers) as response:
+            assert response.status == 504
+        inbox.release()
+        await until(lambda: len(inbox.untold) == 1, what="the core was told")
+        await intake.drain(1.0)
+        await calls.aclose()
+
+
+async def _failed(stage: DiscordStage, press: int) -> bool:
+    return (await stage.discord.press_state(press)).http_status is not None

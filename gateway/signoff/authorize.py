@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from signoff.model import Actor, Key, Person, Session
+from signoff.model import Actor, Key, Person, Scope, Session
 from signoff.settings import Profile
 
 Operation = Literal["decide", "stop", "new", "revoke", "read", "admin"]
@@ -20,9 +20,9 @@ class Allowed(Struct, frozen=True):
 
 
 class Refused(Struct, frozen=True):
-    """No, and why: `nobody` (no approver is set up), `not_listed`, or `scope` (the key's scope)."""
+    """No, and why: `nobody` (no approver is set up), `not_listed`, `guest`, or `scope` (the key's scope)."""
 
-    why: Literal["nobody", "not_listed", "scope"]
+    why: Literal["nobody", "not_listed", "guest", "scope"]
 
 
 def person_may(
@@ -40,25 +40,41 @@ def person_may(
     )
     listed = profile.approvers.get(person.platform, ())
     names = {person.user_id, *person.groups} | ({principal} if principal else set())
-    if names & set(listed):
+    if names & set(listed) and not person.guest:
         return Allowed(actor)
     own = session is not None and session.user_id == person.user_id and _platform(session) == person.platform
     if operation in ("stop", "new") and own:
         return Allowed(actor)
+    if person.guest:
+        return Refused("guest")
     return Refused("not_listed" if listed else "nobody")
+
+
+_BY_SCOPE: dict[Scope, frozenset[Operation]] = {
+    "approver": frozenset({"decide", "stop", "new", "revoke", "read"}),
+    "admin": frozenset({"decide", "stop", "new", "revoke", "read", "admin"}),
+    "ops": frozenset({"read"}),
+    "agent": frozenset(),
+}
 
 
 def key_may(key: Key, operation: Operation) -> Allowed | Refused:
     """Whether an API key may do that. An approver key decides as its principal, whatever a platform's list says."""
-    allowed: dict[str, set[str]] = {
-        "approver": {"decide", "stop", "new", "revoke", "read"},
-        "admin": {"decide", "stop", "new", "revoke", "read", "admin"},
-        "ops": {"read"},
-        "agent": set(),
-    }
-    if operation not in allowed[key.scope]:
+    if operation not in _BY_SCOPE[key.scope]:
         return Refused("scope")
     return Allowed(key_actor(key))
+
+
+def console_may(scope: Scope, operation: Operation, *, principal: str | None, key_id: str | None) -> Allowed | Refused:
+    """Whether somebody at the console may do that, whose log-in has that scope."""
+    if operation not in _BY_SCOPE[scope]:
+        return Refused("scope")
+    return Allowed(console_actor(principal, key_id))
+
+
+def console_actor(principal: str | None, key_id: str | None) -> Actor:
+    """How deeds at the console are recorded: as the person's, and which key they had logged in with."""
+    return Actor(type="person", principal=principal, name=principal, key_id=key_id, via="console")
 
 
 def key_actor(key: Key) -> Actor:

@@ -26,9 +26,9 @@ class Window:
         self.span = span
         self._times: deque[datetime] = deque(maxlen=max(count, 1))
 
-    def wait(self, now: datetime, keep: int = 0) -> float:
-        """Seconds until one more is allowed, with `keep` left over for others; 0 now."""
-        limit = max(self.count - keep, 1)
+    def wait(self, now: datetime, keep: int = 0, messages: int = 1) -> float:
+        """Seconds until so many more are allowed, with `keep` left over for others; 0 now."""
+        limit = max(self.count - keep - (messages - 1), 1)
         while self._times and self._times[0] <= now - self.span:
             self._times.popleft()
         if len(self._times) < limit:
@@ -42,6 +42,10 @@ class Window:
             return math.inf
         self.wait(now)
         return max(self.count - keep, 1) - len(self._times)
+
+    def free_at(self, when: datetime, keep: int = 0) -> float:
+        """How many will be allowed then, if none goes before."""
+        return max(self.count - keep, 1) - sum(time > when - self.span for time in self._times)
 
     def take(self, now: datetime) -> None:
         """Count one now."""
@@ -61,18 +65,32 @@ class Budget:
         self._chats: dict[tuple[str, str], list[Window]] = {}
         self._held: dict[str, datetime] = {}
 
-    def wait(self, place: Destination, op: str, now: datetime, *, group: bool, priority: int) -> float:
-        """Seconds until this send or edit is within the budget; 0 now. Nothing is counted."""
+    def wait(
+        self, place: Destination, op: str, now: datetime, *, group: bool, priority: int, messages: int = 1
+    ) -> float:
+        """Seconds until this send (of so many messages) or edit is within the budget; 0 now. Nothing is counted."""
         held = self._held.get(place.chat_id)
         hold = (held - now).total_seconds() if held is not None and held > now else 0.0
         keep = RESERVED if priority > 1 else 0
         windows = self._windows(place, op, group)
-        return max(hold, self._all.wait(now), *(w.wait(now, keep if w.span == MINUTE else 0) for w in windows))
+        waits = (w.wait(now, keep if w.span == MINUTE else 0, messages) for w in windows)
+        return max(hold, self._all.wait(now), *waits)
 
     def room(self, place: Destination, now: datetime, *, group: bool) -> float:
         """How many new cards the place may get at once; below 1 none."""
         windows = self._windows(place, "post", group)
         return min(self._all.room(now), *(w.room(now, RESERVED if w.span == MINUTE else 0) for w in windows))
+
+    def takes(self, place: Destination, now: datetime, within_s: float, *, group: bool) -> float:
+        """How many new cards the place may get within that time."""
+        end = now + timedelta(seconds=within_s)
+        held = self._held.get(place.chat_id)
+        if held is not None and held > end:
+            return 0.0
+        pace_s = self._info.per_chat_s
+        burst, *minute = self._windows(place, "post", group)
+        soon = burst.room(now) + within_s / pace_s if pace_s else math.inf
+        return max(0.0, min([soon, *(w.free_at(end, RESERVED) for w in minute)]))
 
     def take(self, place: Destination, op: str, now: datetime, *, group: bool) -> None:
         """Count one send or edit."""

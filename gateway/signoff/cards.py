@@ -127,9 +127,9 @@ def headline(row: ApprovalRequest, *, bold: bool) -> Block:
     return Block("text", (Span(text, "bold" if bold else "plain"),))
 
 
-def headline_text(row: ApprovalRequest) -> str:
-    """The headline without its mark."""
-    severity = t(f"severity.{row.severity}")
+def headline_text(row: ApprovalRequest, severity: str | None = None) -> str:
+    """The headline without its mark; `severity` is the word it opens with, capitalised by default."""
+    severity = severity or t(f"severity.{row.severity}")
     action = row.action
     if isinstance(action, Code):
         lines = action.code.count("\n") + 1
@@ -205,6 +205,8 @@ def _fact_lines(row: ApprovalRequest, copy: Copy, facts: Facts, *, hidden: int, 
                 clock=clock(before.decided_at or facts.now, now=facts.now),
             )
         )
+    if copy.note:
+        lines.append(t("fact.fallback", place=place_name(copy.note, facts.title)))
     if copy.again:
         lines.append(t("fact.sent_again"))
     raw = plain_text(row.action)
@@ -223,13 +225,14 @@ def _claim(row: ApprovalRequest) -> tuple[Block, ...]:
     """The agent's words: always a quotation, always marked as not checked."""
     lines = []
     if row.agent_reason:
-        lines.append(t("claim.agent", reason=_claimed(row.agent_reason)))
+        lines.append(t("claim.agent", reason=claimed(row.agent_reason)))
     if isinstance(row.action, Rule):
-        lines.append(t("claim.plugin", reason=_claimed(row.action.reason)))
+        lines.append(t("claim.plugin", reason=claimed(row.action.reason)))
     return tuple(Block("quote", (Span(line),)) for line in lines)
 
 
-def _claimed(reason: str) -> str:
+def claimed(reason: str) -> str:
+    """An agent's or plugin's words on one line, masked."""
     text = " ".join(shown(reason, prose=True).split("\n"))
     return clip(text, head_units=110, tail_units=50, max_lines=1, note=lambda n: t("clip.hidden_short", count=n)).text
 
@@ -252,12 +255,17 @@ def _until(row: ApprovalRequest, now: datetime) -> Block:
     if row.timeout_s is None:
         return Block("text", (Span(t("until.never")),))
     at = row.expires_at or now + timedelta(seconds=row.timeout_s)
+    return Block("text", ticking("until.expires_at", at, now))
+
+
+def ticking(key: str, at: datetime, now: datetime) -> tuple[Span, ...]:
+    """A text of the catalogue with a `clock` in it, counting down where the reader's app can."""
     when = clock(at, now=now)
     # The ticking span says when on apps that cannot tick, and the exact time stands behind it for all.
-    ticking = Span(t("until.date_fallback", clock=when), "relative_time", at=at)
-    before, after = t("until.expires_at", clock="\x01").split("\x01")
+    relative = Span(t("until.date_fallback", clock=when), "relative_time", at=at)
+    before, after = t(key, clock="\x01").split("\x01")
     exact = (Span(" ("), Span(when, "clock", at=at), Span(")"))
-    return Block("text", (Span(before), ticking, *exact, Span(after)))
+    return (Span(before), relative, *exact, Span(after))
 
 
 def foot(row: ApprovalRequest) -> Block:
@@ -390,6 +398,19 @@ def _type_prompt(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer)
     owner = Span(safe_name(copy.owner_name or copy.owner_id or ""), "mention", href=copy.owner_id)
     line = Block("text", (owner, Span(" · "), Span(t("panel.because", id=row.short_id))))
     return Card(blocks=(line,), prompt=t("panel.type_prompt"))
+
+
+def told_card(row: ApprovalRequest, copy: Copy, facts: Facts) -> Card:
+    """What a session's own place is told when its question is asked elsewhere."""
+    sentence = shown(row.description, prose=True)
+    place = place_name(copy.note or "", facts.title)
+    return text_card([t("fact.asked_in", place=place, id=row.short_id, sentence=sentence)], silent=True)
+
+
+def place_name(place: str, title: PlaceTitle) -> str:
+    """A destination for people: the platform's name and the chat's id."""
+    platform, _, chat = place.partition(":")
+    return f"{title(platform)} {safe_name(chat)}"
 
 
 # --- Signoff's own words -------------------------------------------------------------------------

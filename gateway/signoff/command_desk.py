@@ -72,6 +72,8 @@ class Desk:
             return [t("stop.not_yours", user=user)]
         if refused.why == "nobody":
             return [t("tap.nobody_may", user=user, platform=person.platform)]
+        if refused.why == "guest":
+            return [t("tap.guest")]
         return [t("reply.not_allowed", user=user)]
 
     async def look(self, asked: Asked) -> Look:

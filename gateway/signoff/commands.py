@@ -226,7 +226,7 @@ class Commands:
     async def _whole_shown(self, row: ApprovalRequest) -> bool:
         """Whether the whole action is in reach on some card; without any card it is shown elsewhere."""
         copies = await self._store.find(Copy, "request", request_key(row.profile, row.leader_id or row.request_id))
-        cards = [copy for copy in copies if copy.kind == "card" and copy.message_id is not None]
+        cards = [copy for copy in copies if copy.kind == "card" and (copy.message_id or (copy.digest and copy.sent_at))]
         return not cards or any(copy.whole_shown for copy in cards)
 
     async def _decide(self, asked: Asked, typed: Approve | Deny, row: ApprovalRequest, actor: Actor) -> Reply:

@@ -11,9 +11,10 @@ from functools import partial
 from typing import Protocol
 
 from signoff.budget import Budget
-from signoff.changes import sending
+from signoff.changes import digests, sending
 from signoff.changes.common import ANSWER, plus
 from signoff.changes.copies import new_note
+from signoff.changes.digests import Listed
 from signoff.changes.sending import Work
 from signoff.errors import (
     AdapterError,
@@ -30,7 +31,7 @@ from signoff.model import ApprovalRequest, Card, Change, Copy, Destination
 from signoff.pacing import Pace
 from signoff.ports import ChatAdapter, Clock, Store, Tx
 from signoff.timing import wait_until
-from signoff.turntaking import Place, Turns, is_new, place_of
+from signoff.turntaking import DIGEST_MESSAGES, Place, Turns, is_new, place_of
 
 log = logging.getLogger(__name__)
 
@@ -39,8 +40,14 @@ SEND_TIMEOUT_S = 10.0
 LEASE_S = 20.0
 """Longer than any send, so that only a crash lets a lease lapse."""
 MAX_IN_FLIGHT = 256
+DRAIN_S = 0.5
+"""What sends in flight get at the end; one that is cut off is looked at again after its lease."""
 POLL_S = 1.0
 """The longest sleep: another process on the same store may have queued something."""
+LIST_WITHIN_S = 10.0
+"""Cards that a place cannot get within this time go to a digest."""
+PATIENCE = timedelta(seconds=20)
+"""A digest that has waited so long for room for its file as well goes into the room there is for it alone."""
 
 
 class CardMaker(Protocol):
@@ -48,6 +55,11 @@ class CardMaker(Protocol):
 
     async def card(self, copy: Copy, row: ApprovalRequest | None, *, attach: bool) -> Card:
         """The card of this copy. Without `attach` a clipped action has no approving button."""
+        ...
+
+    async def digest(self, copy: Copy, listed: Sequence[Listed], *, attach: bool, file: bool) -> Card:
+        """The digest with what it lists. Without `attach` nothing whose text is clipped can be approved on it; `file`
+        says whether the whole texts go with this message."""
         ...
 
 
@@ -141,6 +153,7 @@ class Dispatcher:
         now = self._clock.now()
         ready: list[str] = []
         waiting: list[tuple[Copy, float, float]] = []
+        due = await self._without_listed(due, now)
         for copy in await self._turns.taken(due, self._short(due, now)):
             op = _op(copy)
             key = (copy.profile, copy.destination.platform)
@@ -148,14 +161,44 @@ class Dispatcher:
                 ready.append(copy.copy_id)
                 continue
             budget, group = self._budgets[key], self._adapters[key].is_group(copy.destination)
-            wait_s = budget.wait(copy.destination, op, now, group=group, priority=copy.priority)
+            messages = DIGEST_MESSAGES if copy.kind == "digest" and op == "post" else 1
+            needed = 1 if now - copy.created_at > PATIENCE else messages
+            wait_s = budget.wait(copy.destination, op, now, group=group, priority=copy.priority, messages=needed)
             if wait_s > 0:
                 waiting.append((copy, wait_s, budget.pace_s(group)))
                 continue
-            budget.take(copy.destination, op, now, group=group)
+            for _ in range(messages):
+                budget.take(copy.destination, op, now, group=group)
             self._turns.went(copy, now)
             ready.append(copy.copy_id)
         return ready, await self._turns.put_off(waiting, now) if waiting else []
+
+    async def _without_listed(self, due: Sequence[Copy], now: datetime) -> Sequence[Copy]:
+        """Put what is more than a place may get soon on its digest; what is still due."""
+        gone: set[str] = set()
+        for (profile, place), cards in self._turns.crowds(due).items():
+            key = (profile, place.platform)
+            if key not in self._budgets:
+                continue
+            group = self._adapters[key].is_group(place)
+            room = self._budgets[key].room(place, now, group=group)
+            takes = self._budgets[key].takes(place, now, LIST_WITHIN_S, group=group)
+            wanted = await self._turns.surplus((profile, place), cards, room, takes)
+            while wanted:
+                change = partial(
+                    digests.gather,
+                    profile=profile,
+                    place=place,
+                    copy_ids=wanted,
+                    into=self._turns.open_digest((profile, place)),
+                    new_id=row_id(),
+                )
+                gathered = await self._store.transact(change)
+                self._turns.listed((profile, place), gathered)
+                gone |= gathered.listed
+                left = [name for name in wanted if name not in gathered.listed and name not in gathered.unfit]
+                wanted = left if len(left) < len(wanted) else []
+        return [copy for copy in due if copy.copy_id not in gone] if gone else due
 
     def _short(self, due: Sequence[Copy], now: datetime) -> set[Place]:
         """The places that have more new cards due than they may get now."""
@@ -188,12 +231,13 @@ class Dispatcher:
         if not task.cancelled() and task.exception() is not None:
             log.error("a send ended in an error", exc_info=task.exception())
 
-    async def idle(self) -> None:
-        """Return once nothing that may go now is waiting or under way."""
+    async def idle(self, ahead_s: float = 0.0) -> None:
+        """Return once nothing is under way or waits that may go now, or within `ahead_s` when a budget allows it."""
         while True:
             now = self._clock.now()
-            due = await self._store.due(Copy, now, limit=1)
-            if not due and not self._tasks and not self._leasing:
+            near = await self._store.due(Copy, now + timedelta(seconds=ahead_s), limit=MAX_IN_FLIGHT)
+            waits = any(copy.limited or copy.due_at is None or copy.due_at <= now for copy in near)
+            if not waits and not self._tasks and not self._leasing:
                 return
             self._wake.set()
             if self._tasks:
@@ -203,7 +247,7 @@ class Dispatcher:
 
     async def _drain(self) -> None:
         if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=3.0)
+            _, late = await asyncio.wait(self._tasks, timeout=DRAIN_S)
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
@@ -238,9 +282,9 @@ class Dispatcher:
         copy, row = work.copy, work.row
         await self._pace.turn()
         shown_at = self._clock.now()
-        card = await self._maker.card(copy, row, attach=True)
+        card = await self._card(work, attach=True)
         reply_to = await self._reply_to(copy)
-        if card.attachment is not None:
+        if card.attachment is not None and copy.kind != "digest":
             self._count(copy, adapter)  # the file is a message of its own
         try:
             async with asyncio.timeout(SEND_TIMEOUT_S):
@@ -250,7 +294,7 @@ class Dispatcher:
                 raise
             # The whole text could not be attached: the card goes without it, and without a way to approve.
             await self._store.transact(partial(sending.without_file, copy_id=copy.copy_id))
-            card = await self._maker.card(copy, row, attach=False)
+            card = await self._card(work, attach=False)
             async with asyncio.timeout(SEND_TIMEOUT_S):
                 result = await adapter.post(copy.destination, card, reply_to=reply_to)
         await self._store.transact(
@@ -261,8 +305,14 @@ class Dispatcher:
                 of=row.request_id if row is not None else None,
                 version=row.card_version if row is not None else 0,
                 shown_at=shown_at,
+                listed=digests.versions(work.listed),
             )
         )
+
+    async def _card(self, work: Work, *, attach: bool) -> Card:
+        if work.copy.kind == "digest":
+            return await self._maker.digest(work.copy, work.listed, attach=attach, file=work.op == "post")
+        return await self._maker.card(work.copy, work.row, attach=attach)
 
     def _count(self, copy: Copy, adapter: ChatAdapter) -> None:
         budget = self._budgets[copy.profile, copy.destination.platform]
@@ -280,7 +330,7 @@ class Dispatcher:
         copy, row = work.copy, work.row
         await self._pace.turn()
         shown_at = self._clock.now()
-        card = await self._maker.card(copy, row, attach=copy.whole_shown)
+        card = await self._card(work, attach=copy.whole_shown)
         async with asyncio.timeout(SEND_TIMEOUT_S):
             await adapter.update(copy.destination, copy.message_id or "", card)
         await self._store.transact(
@@ -290,6 +340,7 @@ class Dispatcher:
                 of=row.request_id if row is not None else None,
                 version=row.card_version if row is not None else 0,
                 shown_at=shown_at,
+                listed=digests.versions(work.listed),
             )
         )
 
@@ -353,6 +404,8 @@ class Dispatcher:
 
 def _op(copy: Copy) -> str | None:
     """What a due copy will cost, or None for what sends nothing."""
+    if copy.digest is not None:
+        return None
     if copy.remove:
         return "edit" if copy.message_id else None
     return {"queued": "post", "sent": "edit"}.get(copy.state)

@@ -18,6 +18,8 @@ from signoff.broker import Broker
 from signoff.clock import SystemClock
 from signoff.commands import Commands
 from signoff.config import Config
+from signoff.console_adapter import PLATFORM as CONSOLE
+from signoff.console_adapter import ConsoleAdapter
 from signoff.dispatcher import Dispatcher
 from signoff.errors import AdapterError, AdapterFatal, ConfigError, StoreError
 from signoff.folder import private_folder
@@ -25,7 +27,7 @@ from signoff.inbox import ProfileInbox
 from signoff.keyring import load_signer
 from signoff.keys import Keys
 from signoff.maker import Maker
-from signoff.model import Note, replace
+from signoff.model import Health, Note, replace
 from signoff.ports import ChatAdapter, Clock, Store, Tx
 from signoff.pulse import Pulse
 from signoff.sessions import Sessions
@@ -42,8 +44,11 @@ FIRST_TRY_S = 3.0
 """How long the start waits for each platform's first round; all are tried at once."""
 STORE_CHECK_EVERY = timedelta(seconds=1)
 RESTART_S = (1.0, 2.0, 5.0, 15.0, 30.0)
-DRAIN_S = 4.0
-"""What is still going out at the end may take this long."""
+STOP_WITHIN_S = 4.0
+"""From the first word of a stop, what comes in and what goes out may take this long together, so that a service manager
+who waits 5 s sees a clean exit."""
+LIMITED_S = 1.0
+"""A stop also waits for an edit that its place's budget allows within that time; others are left to the next start."""
 
 
 class Gateway(Verbs):
@@ -70,7 +75,14 @@ class Gateway(Verbs):
         self.telemetry = Telemetry()
         self.started_at: datetime = self.clock.now()
         self._given = adapters is not None
+        self._given_up: dict[tuple[str, str], str] = {}
+        """Why a configured platform is not served before an operator mends it."""
+        if config.gateway.console and adapters is None:
+            # A place to ask that is always there; its pages draw the rows themselves.
+            self.adapters.update({(name, CONSOLE): ConsoleAdapter(self.clock) for name in self.profiles})
         self._connected = False
+        self._stop_by: float | None = None
+        """When a stop that has begun lets go of what still goes out, by the loop's clock."""
         self._pulse = Pulse(self.clock)
         self._store_failure: str | None = None
         self._store = store
@@ -158,7 +170,8 @@ class Gateway(Verbs):
             inbox = ProfileInbox(
                 profile, adapter.info, store=self.store, taps=taps, commands=commands, dispatcher=self.dispatcher
             )
-            task = asyncio.create_task(self._receive(adapter, inbox), name=f"receive-{profile}-{platform}")
+            receiving = self._receive((profile, platform), adapter, inbox)
+            task = asyncio.create_task(receiving, name=f"receive-{profile}-{platform}")
             self._receivers.append(task)
         await asyncio.gather(*(self._first_round(key, adapter) for key, adapter in self.adapters.items()))
         self._connected = True
@@ -174,8 +187,8 @@ class Gateway(Verbs):
         await self.stop_receiving()
         if self._tasks:
             with contextlib.suppress(TimeoutError, StoreError):
-                async with asyncio.timeout(DRAIN_S):
-                    await self.dispatcher.idle()
+                async with asyncio.timeout_at(self._stop_by or 0.0):
+                    await self.dispatcher.idle(LIMITED_S)
         await _cancelled(self._tasks)
         for adapter in self.adapters.values():
             await adapter.aclose()
@@ -188,6 +201,8 @@ class Gateway(Verbs):
 
     async def stop_receiving(self) -> None:
         """Take no more taps; those received already are answered first."""
+        if self._stop_by is None:
+            self._stop_by = asyncio.get_running_loop().time() + STOP_WITHIN_S
         self._connected = False
         await _cancelled(self._receivers)
 
@@ -218,12 +233,9 @@ class Gateway(Verbs):
         try:
             factory = point.load()
         except ImportError as error:
-            log.error(
-                "platforms.%s: its library is missing (%s). Mend: pip install 'signoff[%s]'",
-                platform,
-                error.name,
-                platform,
-            )
+            why = f"its library is missing ({error.name}). Mend: pip install 'signoff[{platform}]'"
+            log.error("platforms.%s: %s", platform, why)
+            self._given_up[profile, platform] = why
             return None
         if settings.get("mode") in ("webhook", "http"):
             if hooks_base is None:
@@ -249,7 +261,7 @@ class Gateway(Verbs):
 
         return await self.store.transact(change)
 
-    async def _receive(self, adapter: ChatAdapter, inbox: ProfileInbox) -> None:
+    async def _receive(self, key: tuple[str, str], adapter: ChatAdapter, inbox: ProfileInbox) -> None:
         """Keep an adapter receiving: it heals by itself, and what ends it anyway is logged and tried again."""
         platform = adapter.info.platform
         for attempt in range(1_000_000):
@@ -257,6 +269,7 @@ class Gateway(Verbs):
                 await adapter.run(inbox)
                 return
             except AdapterFatal as error:
+                self._given_up[key] = error.message
                 log.error("platforms.%s stopped: %s", platform, error.message)
                 return
             except Exception:  # the adapter's outer edge: whatever ended it, the other platforms go on
@@ -270,6 +283,12 @@ class Gateway(Verbs):
                 await adapter.ready()
         except (AdapterError, TimeoutError) as error:
             reason = error.message if isinstance(error, AdapterError) else f"no answer within {FIRST_TRY_S:g} s"
+            self._tasks.append(asyncio.create_task(self._tell_unconnected(key, adapter, reason.rstrip("."))))
+
+    async def _tell_unconnected(self, key: tuple[str, str], adapter: ChatAdapter, reason: str) -> None:
+        """One line for an operator, unless the platform comes with its second try, or is given up, which is told."""
+        await asyncio.sleep(FIRST_TRY_S)
+        if key not in self._given_up and adapter.health().state != "ready":
             log.error("platforms.%s (profile %s) is not connected: %s; it is tried again", key[1], key[0], reason)
 
     async def _watched(self, loop: Callable[[], Any]) -> None:
@@ -314,12 +333,13 @@ class Gateway(Verbs):
         except StoreError as error:
             store = {"status": "failed", "error": error.message}
         platforms = {}
-        for (profile, platform), adapter in self.adapters.items():
-            health = adapter.health()
+        for profile, platform in {**self.adapters, **self._given_up}:
+            adapter = self.adapters.get((profile, platform))
+            health = adapter.health() if adapter is not None else Health(state="stopped")
             platforms[f"{profile}/{platform}"] = {
                 "state": health.state,
                 "last_heard_at": health.last_heard_at,
-                "detail": health.detail,
+                "detail": health.detail or self._given_up.get((profile, platform), ""),
                 "history": list(health.history),
             }
         waiting = len(self.broker.waiters)

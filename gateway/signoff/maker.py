@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from signoff.cards import Facts, panel_card, request_card
+from signoff.actions import one_line
+from signoff.cards import Facts, panel_card, request_card, told_card
+from signoff.changes.digests import Listed
+from signoff.digest_cards import confirm_card, digest_card, file_of, file_part, needs_file
+from signoff.drill_cards import drill_card
 from signoff.errors import RequestNotFound
 from signoff.model import ApprovalRequest, Card, Copy, Session
+from signoff.pacing import Pace
 from signoff.ports import AdapterInfo, Clock, Store
 from signoff.rows import request_key, session_key
 from signoff.tokens import Signer
+
+SMALLEST_UNITS = 2000
+"""What every platform shows in one message."""
 
 
 class Maker:
@@ -22,6 +30,7 @@ class Maker:
         self._clock = clock
         self._signer = signer
         self._infos = infos
+        self._pace = Pace()
 
     def title(self, platform: str) -> str:
         """A platform's name for people."""
@@ -32,12 +41,46 @@ class Maker:
         """The card of this copy as the rows stand; raises `RequestNotFound` for a card without its request."""
         if copy.kind == "note":
             return msgspec.json.decode(copy.note or "", type=Card)
+        if copy.kind == "drill":
+            return drill_card(copy, self._signer)
+        if row is None and copy.kind == "panel" and copy.parent_copy is not None:
+            return confirm_card(copy, await self._listed(copy.parent_copy), self._signer)
         if row is None:
             raise RequestNotFound
         facts = await self._facts(copy, row)
         if copy.kind == "card":
             return request_card(row, copy, facts, self._signer, attach=attach)
+        if copy.kind == "told":
+            return told_card(row, copy, facts)
         return panel_card(row, copy, facts, self._signer)
+
+    async def digest(self, copy: Copy, listed: Sequence[Listed], *, attach: bool, file: bool) -> Card:
+        """The digest of these; its file is made in steps, since it holds every action whole."""
+        now, info = self._clock.now(), self._infos.get(copy.destination.platform)
+        for each in listed:
+            await self._pace.turn()
+            one_line(each.row.action)  # masking is the work, and what was masked is remembered
+        whole = None
+        if attach and file and needs_file(listed):
+            parts = []
+            for each in listed:
+                await self._pace.turn()
+                parts.append(file_part(each, now))
+            whole = file_of(copy, parts)
+        facts = Facts(now=now, title=self.title, prefix=info.command_prefix if info else "/")
+        units = info.max_text_units if info else SMALLEST_UNITS
+        return digest_card(copy, listed, facts, self._signer, max_units=units, attach=attach, file=whole)
+
+    async def _listed(self, digest_id: str) -> list[Listed]:
+        digest = await self._store.get(Copy, digest_id)
+        found = []
+        for copy_id in digest.listed if digest is not None else ():
+            copy = await self._store.get(Copy, copy_id)
+            key = request_key(copy.profile, copy.request_id or "") if copy is not None else ""
+            row = await self._store.get(ApprovalRequest, key)
+            if copy is not None and row is not None:
+                found.append(Listed(copy, row))
+        return found
 
     async def _facts(self, copy: Copy, row: ApprovalRequest) -> Facts:
         info = self._infos.get(copy.destination.platform)

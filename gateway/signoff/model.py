@@ -19,7 +19,7 @@ Outcome = Literal["approved", "denied", "timeout", "cancelled", "notify_failed",
 Severity = Literal["low", "medium", "high", "critical"]
 ExecutionState = Literal["none", "claimed", "succeeded", "failed", "not_run", "unknown", "lapsed"]
 CopyState = Literal["queued", "sending", "sent", "final", "failed", "ambiguous"]
-CopyKind = Literal["card", "panel", "prompt", "note"]
+CopyKind = Literal["card", "digest", "panel", "prompt", "note", "drill", "told"]
 Scope = Literal["agent", "approver", "ops", "admin"]
 Cause = Literal[
     "turn_ended",
@@ -135,6 +135,8 @@ class Person(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     name: str | None = None
     principal: str | None = None
     groups: tuple[str, ...] = ()
+    guest: bool = False
+    """The platform says that this is a guest or somebody of another workspace, who decides nothing, even if listed."""
 
 
 class Actor(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -329,7 +331,10 @@ class Face(Struct, frozen=True, gc=False):
 
 
 class Copy(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
-    """One posted (or to be posted) message: a card, a panel, a prompt or a note, and its sending state."""
+    """One posted (or to be posted) message: a card, a digest, a panel, a prompt or a note, and its sending state.
+
+    A card that is listed on a digest has no message of its own: its state and place in the chat are the digest's.
+    """
 
     copy_id: str
     """12 random bytes, base64url: 16 characters."""
@@ -364,8 +369,15 @@ class Copy(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     choice: str | None = None
     """The choice that a `confirm` panel would make."""
     parent_copy: str | None = None
+    digest: str | None = None
+    """On a listed card: the copy id of the digest that shows it."""
+    listed: tuple[str, ...] = ()
+    """On a digest: the copy ids of the cards it shows, in their order."""
+    shown_at: datetime | None = None
+    """On a digest: when it was posted or edited last; its edits keep a distance."""
     note: str | None = None
-    """A note's content: a `Card` as JSON."""
+    """A note's content: a `Card` as JSON. A drill's: its state. Of a card in the fallback place: the place that did not
+    take it; of the word told there: where the question is asked."""
     priority: int = 2
     """0 answer, 1 final edit, 2 new card, 3 other edits."""
     due_at: datetime | None = None
@@ -459,6 +471,8 @@ class Block(Struct, frozen=True, gc=False, omit_defaults=True):
     kind: Literal["text", "code", "quote", "small"]
     spans: tuple[Span, ...] = ()
     language: str | None = None
+    fold: bool = False
+    """A long quotation that the reader opens, where the platform can fold one."""
 
 
 class Button(Struct, frozen=True, gc=False, omit_defaults=True):

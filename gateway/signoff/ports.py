@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from msgspec import Struct
 
@@ -235,6 +235,70 @@ class ChatAdapter(Protocol):
 
     def health(self) -> Health:
         """State judged by what was received, never by a library's flag."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close connections. Idempotent."""
+        ...
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """One thing that was examined, in words for an operator. No secret stands in it."""
+
+    level: Literal["ok", "warning", "problem"]
+    about: str
+    """What was examined, in a word or two: `token`, `rights`, `clock`."""
+    text: str
+    """What was found, and where it matters why."""
+    mend: str = ""
+    """How to mend it, in one sentence; empty where all is well."""
+
+    @classmethod
+    def fine(cls, about: str, text: str) -> Finding:
+        """All is well."""
+        return cls(level="ok", about=about, text=text)
+
+    @classmethod
+    def warning(cls, about: str, text: str, mend: str) -> Finding:
+        """It works, and something will go wrong or could not be examined."""
+        return cls(level="warning", about=about, text=text, mend=mend)
+
+    @classmethod
+    def problem(cls, about: str, text: str, mend: str) -> Finding:
+        """It does not work until it is mended."""
+        return cls(level="problem", about=about, text=text, mend=mend)
+
+
+class Introduction(Struct, frozen=True, kw_only=True):
+    """Who the platform says that we are."""
+
+    name: str
+    """The bot's or app's name for people."""
+    user_id: str
+    chat_url: str | None = None
+    """Where a person begins a direct chat with it."""
+    invite_url: str | None = None
+    """By which it is added to a server, with exactly the permissions that it needs."""
+
+
+class Checkup(Protocol):
+    """Examines one platform by calls that change nothing there. It stands in the module `checkup` of an adapter's
+    package, opened by its `open_checkup(config)`; an adapter may do without."""
+
+    time_url: str
+    """An address of the platform that answers without a key, so that clocks can be compared."""
+
+    async def introduce(self) -> Introduction:
+        """Ask who we are. Raises `AdapterError` that says what is wrong and how to mend it."""
+        ...
+
+    async def account(self, *, serving: bool) -> list[Finding]:
+        """Examine the token, the rights and the way in. `serving` says that a gateway of ours receives right now, so
+        that nothing may be received here. Never raises for what is wrong at the platform."""
+        ...
+
+    async def place(self, destination: Destination) -> Finding:
+        """Whether a card with its file can be posted there. Never raises for what is wrong at the platform."""
         ...
 
     async def aclose(self) -> None:

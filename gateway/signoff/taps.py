@@ -5,12 +5,14 @@ from __future__ import annotations
 from functools import partial
 from typing import Protocol
 
+from signoff import drills
 from signoff.authorize import Refused, person_may
 from signoff.broker import Broker
 from signoff.cards import REASONS, reason_cut
 from signoff.changes import tapping
 from signoff.changes.tapping import Button, Meaning
 from signoff.clipping import REASON_UNITS
+from signoff.digest_taps import DigestTaps, is_digests
 from signoff.dispatcher import Dispatcher
 from signoff.durations import clock as clock_text
 from signoff.endings import done_answer, lost_answer
@@ -57,6 +59,7 @@ class Taps:
         self._title = maker.title
         self._maker = maker
         self._refusals = Refusals(store, clock)
+        self._digests = DigestTaps(broker, dispatcher, store, maker, self._refusals)
 
     async def tap(self, profile: str, tap: Tap, info: AdapterInfo) -> Answer:
         """Answer a press. Only a store that cannot save raises nothing and says so."""
@@ -79,6 +82,16 @@ class Taps:
             user_name=tap.person.name,
         )
         copy = await self._store.get(Copy, parts.copy_id)
+        if copy is not None and copy.profile == profile and is_digests(copy):
+            allowed = person_may(self._broker.profile(profile), tap.person, "decide", None, "button")
+            if isinstance(allowed, Refused):
+                return await self._refuse(profile, tap, allowed.why, None, self._refusal_text(allowed, tap))
+            return await self._digests.tap(profile, tap, button, parts.choice, info)
+        if copy is not None and copy.profile == profile and copy.kind == "drill":
+            allowed = person_may(self._broker.profile(profile), tap.person, "decide", None, "button")
+            if isinstance(allowed, Refused):
+                return await self._refuse(profile, tap, allowed.why, None, self._refusal_text(allowed, tap))
+            return await drills.tapped(self._store, copy.copy_id, tap, allowed)
         if copy is None or copy.profile != profile or copy.request_id is None:
             return await self._refuse(profile, tap, "unknown", None, t("tap.unknown"))
         row = await self._broker.get(profile, copy.request_id)
@@ -201,6 +214,9 @@ class Taps:
             meaning = await self._store.transact(partial(tapping.close, profile=profile, button=button))
             self._dispatcher.wake()
             return await self._late(profile, meaning, tap, info) or Answer(t("panel.closed"))
+        if choice == "open":
+            meaning, opened = await self._digests.open(profile, button)
+            return opened or await self._late(profile, meaning, tap, info) or Answer(t("tap.unknown"))
         if choice == "wait":
             return await self._wait_longer(profile, tap, button, info)
         if choice == "type" and info.dialogs:
@@ -334,6 +350,8 @@ class Taps:
         user = tap.person.user_id
         if refused.why == "nobody":
             return t("tap.nobody_may", user=user, platform=tap.destination.platform)
+        if refused.why == "guest":
+            return t("tap.guest")
         return t("tap.may_not", user=user)
 
     async def _refuse(self, profile: str, tap: Tap, why: str, row: ApprovalRequest | None, text: str) -> Answer:

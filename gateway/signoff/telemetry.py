@@ -35,6 +35,15 @@ _MOST_COPIES = 1000
 """The outbox is counted up to this depth: beyond, the number only says that it is far behind."""
 
 
+def _logins(registry: CollectorRegistry) -> Counter:
+    return Counter(
+        "signoff_console_logins",
+        "Log-ins at the console, by result: key, link, wrong_key, wrong_link, agent_key, too_many.",
+        ("result",),
+        registry=registry,
+    )
+
+
 class Telemetry:
     """The gateway's metrics. Call `follow` once with the store, and run `watch_loop` as a task."""
 
@@ -88,6 +97,7 @@ class Telemetry:
             "HTTP requests that met a defect of Signoff; each has a log line with an error id.",
             registry=make,
         )
+        self._logins = _logins(make)
         self._waiting: set[str] = set()
 
     # --- told by others ----------------------------------------------------------------------
@@ -99,6 +109,10 @@ class Telemetry:
     def http_error(self, code: str) -> None:
         """An HTTP request was answered with this error code."""
         self._errors.labels(code).inc()
+
+    def console_login(self, result: str) -> None:
+        """Somebody logged in at the console, or tried to."""
+        self._logins.labels(result).inc()
 
     def unexpected(self) -> None:
         """A defect was met."""

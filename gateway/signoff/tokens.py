@@ -40,6 +40,10 @@ CHOICES: dict[str, int] = {
     "not_now": 17,
     "smaller_steps": 18,
     "typed": 19,
+    "open": 20,
+    "all_once": 21,
+    "all_deny": 22,
+    "seen": 40,
 }
 """Choice names and their byte in a token. A number is never given to another choice."""
 

@@ -1,5 +1,5 @@
 """Whose new card goes next where a place's budget is short: sessions take turns, so that one that asks a lot cannot
-keep another's first card from being seen."""
+keep another's first card from being seen. What is more than the budget takes soon goes to a digest."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
 
 from signoff.changes.common import NEW, plus
+from signoff.changes.digests import LEAST, Gathered
 from signoff.model import ApprovalRequest, Copy, Destination
 from signoff.ports import Store
 from signoff.rows import request_key
@@ -17,6 +18,10 @@ REMEMBERED = 10_000
 """Sessions whose turns are remembered; one forgotten counts as not served yet."""
 AT_THE_FRONT = 8
 """Cards of a place that come to each turn: enough to keep the order, few enough to look at each time."""
+KEPT = 5
+"""Sessions whose next card still goes singly where all others are listed."""
+DIGEST_MESSAGES = 2
+"""What a digest costs: the file with the whole texts is a message of its own on some platforms."""
 BEAT = timedelta(milliseconds=50)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -25,6 +30,14 @@ Place = tuple[str, Destination]
 """A profile and a destination."""
 _Line = tuple[Place, str]
 """A session's cards for one place, by the session's id."""
+
+
+class _Open:
+    """The digest of a place that is not sent yet."""
+
+    def __init__(self, copy_id: str) -> None:
+        self.copy_id = copy_id
+        self.lines: set[_Line] = set()
 
 
 class Turns:
@@ -36,6 +49,11 @@ class Turns:
         self._tails: dict[_Line, datetime] = {}
         self._lines: dict[str, _Line] = {}
         """The line of each copy of this round that was looked up."""
+        self._waiting: defaultdict[Place, dict[str, Copy]] = defaultdict(dict)
+        """The new cards that were put off, until they are due again."""
+        self._open: dict[Place, _Open] = {}
+        self._single: set[str] = set()
+        """Cards that cannot be listed, so that they are not tried again."""
 
     async def taken(self, due: Sequence[Copy], short: AbstractSet[Place]) -> Sequence[Copy]:
         """The due copies, with the new cards of the short places in turns: one of each session, the one that was
@@ -64,8 +82,73 @@ class Turns:
                 order.append(line)
         return taken
 
+    # --- digests -----------------------------------------------------------------------------
+
+    def crowds(self, due: Sequence[Copy]) -> dict[Place, list[Copy]]:
+        """The due new cards of the places where enough wait for a digest, or where one is not sent yet."""
+        found: defaultdict[Place, list[Copy]] = defaultdict(list)
+        for copy in due:
+            if is_new(copy) and copy.kind == "card":
+                place = place_of(copy)
+                self._waiting[place].pop(copy.copy_id, None)
+                found[place].append(copy)
+        crowds = {}
+        for place, cards in found.items():
+            waiting = len(self._waiting[place])
+            if not waiting:
+                del self._waiting[place]
+            if place in self._open or waiting + len(cards) >= LEAST:
+                crowds[place] = cards
+        return crowds
+
+    async def surplus(self, place: Place, due: Sequence[Copy], room: float, takes: float) -> list[str]:
+        """Which new cards of a place go to its digest, where it may get `room` now and `takes` soon.
+
+        Those of sessions that are on the unsent digest join it. Of the others, all but the first few in turn are listed
+        once the place could not get them soon.
+        """
+        self._lines.clear()
+        opened = self._open.get(place)
+        cards = [copy for copy in (*self._waiting.get(place, {}).values(), *due) if copy.copy_id not in self._single]
+        joining: list[Copy] = []
+        others: list[Copy] = []
+        for copy in cards:
+            joins = opened is not None and await self._line(copy) in opened.lines
+            (joining if joins else others).append(copy)
+        if opened is not None:
+            takes -= DIGEST_MESSAGES
+        if len(others) - max(takes, 0.0) >= LEAST:
+            ordered = await self._in_turns(others)
+            sessions = len({await self._line(copy) for copy in others})
+            joining += ordered[max(int(room), min(sessions, int(max(takes, 0.0)), KEPT), 0) :]
+        return [copy.copy_id for copy in joining]
+
+    def open_digest(self, place: Place) -> str | None:
+        """The unsent digest of a place, as far as is known."""
+        opened = self._open.get(place)
+        return opened.copy_id if opened is not None else None
+
+    def listed(self, place: Place, gathered: Gathered) -> None:
+        """Those cards are on that digest now; unfit ones go singly."""
+        opened = self._open.get(place)
+        if gathered.listed and (opened is None or opened.copy_id != gathered.digest_id):
+            opened = self._open[place] = _Open(gathered.digest_id)
+        for copy_id in gathered.listed:
+            line = self._lines[copy_id]
+            if opened is not None:
+                opened.lines.add(line)
+            self._tails.pop(line, None)
+            self._waiting[place].pop(copy_id, None)
+        if len(self._single) > REMEMBERED:
+            self._single.clear()
+        self._single |= gathered.unfit
+
+    # --- turns -------------------------------------------------------------------------------
+
     def went(self, copy: Copy, now: datetime) -> None:
         """A copy goes now. Only those that others wait behind are remembered."""
+        if copy.kind == "digest" and self.open_digest(place_of(copy)) == copy.copy_id:
+            del self._open[place_of(copy)]
         line = self._lines.get(copy.copy_id)
         if line is not None:
             self._remember(self._served, line, now)
@@ -82,6 +165,8 @@ class Turns:
         lost: defaultdict[Place, int] = defaultdict(int)
         for copy, wait_s, pace_s in waiting:
             place = place_of(copy)
+            if is_new(copy) and copy.kind == "card":
+                self._waiting[place][copy.copy_id] = copy
             first = plus(now, wait_s)
             if is_new(copy) and not copy.limited:
                 line = await self._line(copy)
@@ -115,8 +200,9 @@ def _on_the_beat(when: datetime) -> datetime:
 
 
 def is_new(copy: Copy) -> bool:
-    """Whether it is a card that nobody has seen yet."""
-    return copy.kind == "card" and copy.state == "queued" and copy.priority == NEW and not copy.remove
+    """Whether it is a card or a digest that nobody has seen yet."""
+    fresh = copy.state == "queued" and copy.priority == NEW and not copy.remove
+    return fresh and copy.kind in ("card", "digest") and copy.digest is None
 
 
 def place_of(copy: Copy) -> Place:

@@ -105,6 +105,8 @@ class _Client(discord.Client):
     """The library's client, as far as its socket needs one."""
 
     def __init__(self, config: DiscordConfig, session: Callable[[], aiohttp.ClientSession]) -> None:
+        # Its warnings that voice libraries are missing would only puzzle an operator.
+        discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         super().__init__(intents=INTENTS, max_messages=None, heartbeat_timeout=config.silence_s)
         self.http.token = config.token
         self.http.ws_connect = self._open_socket  # type: ignore[method-assign]  # its own session and no login

@@ -60,7 +60,7 @@ class Sender:
         if card.attachment is not None and not card.attachment.content:
             raise SendRefused("The file is empty, so the whole text could not be attached.", reason="attachment")
         channel = await self._places.target(destination)
-        body |= {"nonce": _nonce(channel, card, body["content"]), "enforce_nonce": True}
+        body |= {"nonce": _nonce(channel, card), "enforce_nonce": True}
         if reply_to is not None:
             body["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
         sent = await self._settled(f"/channels/{channel}/messages", body, card.attachment)
@@ -129,13 +129,14 @@ def _of_message(error: CallError) -> AdapterError:
     return as_edit_error(error)
 
 
-def _nonce(channel: str, card: Card, content: str) -> str:
-    """The message's idempotency key. A button's token belongs to one copy alone, so a card that is sent again after a
-    restart keeps its key; a message without buttons has none of its own and may well be said twice."""
+def _nonce(channel: str, card: Card) -> str:
+    """The message's idempotency key. A button's token belongs to one revision of one copy alone, so a card that is sent
+    again after a restart keeps its key, though the times in its text have moved on; a message without buttons has none
+    of its own and may well be said twice."""
     token = next((button.token for row in card.rows for button in row), None)
     if token is None:
         return secrets.token_urlsafe(18)[:NONCE_MAX_CHARS]
-    digest = hashlib.sha256(f"{channel}\n{token}\n{content}".encode()).digest()
+    digest = hashlib.sha256(f"{channel}\n{token}".encode()).digest()
     return base64.urlsafe_b64encode(digest).decode()[:NONCE_MAX_CHARS]
 
 

@@ -38,6 +38,8 @@ class Watch:
         self._working: set[str] = set()
         self._tried = asyncio.Event()
         self._error: AdapterError | None = None
+        self._worked = False
+        """The Web API and a way in worked at the same time once."""
 
     def heard(self) -> None:
         """Something came from Slack."""
@@ -107,6 +109,7 @@ class Watch:
         if WEB in self._working and receiving:
             self._error = None
             self._step("hear", detail)
+            self._worked = True
             self._tried.set()
         elif self._troubles:
             self._step("fail", detail)
@@ -120,7 +123,8 @@ class Watch:
         if before != (self.state, detail):
             line = f"{self.state}: {detail}" if detail else self.state
             self._history.append(f"{self._clock.now():%Y-%m-%dT%H:%M:%SZ} {line}")
-            _log.log(logging.WARNING if detail else logging.INFO, "slack adapter is %s", line)
+            # What goes wrong before it worked for once is told by whoever waits for `proven`.
+            _log.log(logging.WARNING if detail and self._worked else logging.INFO, "slack adapter is %s", line)
 
 
 class Pause:

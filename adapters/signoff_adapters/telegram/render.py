@@ -131,7 +131,9 @@ def _pieces(block: Block, detail: Detail) -> Iterator[tuple[str, MessageEntity |
 def _around(block: Block) -> MessageEntity | None:
     if block.kind == "code":
         return MessageEntity(MessageEntity.PRE, 0, 1, language="diff" if block.language == "diff" else None)
-    return MessageEntity(MessageEntity.BLOCKQUOTE, 0, 1) if block.kind == "quote" else None
+    if block.kind != "quote":
+        return None
+    return MessageEntity(MessageEntity.EXPANDABLE_BLOCKQUOTE if block.fold else MessageEntity.BLOCKQUOTE, 0, 1)
 
 
 def _entity(span: Span) -> MessageEntity | None:

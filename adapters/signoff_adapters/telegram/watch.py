@@ -94,4 +94,6 @@ class Watch:
         if before != (self.state, detail):
             line = f"{self.state}: {detail}" if detail else self.state
             self._history.append(f"{self._clock.now():%Y-%m-%dT%H:%M:%SZ} {line}")
-            _log.log(logging.WARNING if event == "fail" else logging.INFO, "telegram adapter is %s", line)
+            # What goes wrong before anything was heard is told by whoever waits for `proven`.
+            loud = event == "fail" and self._heard_at is not None
+            _log.log(logging.WARNING if loud else logging.INFO, "telegram adapter is %s", line)

@@ -1,4 +1,4 @@
-"""Approve all and deny all: every question that a place showed before the command, in one commit.
+"""Approve all and deny all: every question that a place showed before the command, or all of a digest, in one commit.
 
 A copy that was posted after the command, or whose place in the chat's order is not known, was not seen by whoever
 typed it, so approving leaves it. What an earlier answer of the same command settles by its grant counts as approved.
@@ -7,16 +7,16 @@ typed it, so approving leaves it. What an earlier answer of the same command set
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 
 from msgspec import Struct
 
-from signoff.changes import deciding
+from signoff.changes import deciding, digests
 from signoff.changes.deciding import Decided, Ruling
 from signoff.changes.places import chat_order
 from signoff.errors import ChoiceNotOffered
-from signoff.model import Actor, ApprovalRequest, Copy, Destination, Session, replace
+from signoff.model import Actor, ApprovalRequest, Copy, Destination, Face, Session, replace
 from signoff.ports import Tx
 from signoff.rows import place_key, request_key, session_key
 
@@ -36,8 +36,12 @@ class AllOf(Struct, frozen=True, kw_only=True):
     profile: str
     place: Destination
     """Exactly this place: a chat excludes its threads."""
-    before: int
+    before: int = 0
     """The command's own place in the chat's order."""
+    digest: str | None = None
+    """Only what this digest lists: its own button was pressed, on it or on its panel."""
+    revision: int = 0
+    """The digest's revision that was pressed: what came later is not meant."""
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -64,6 +68,8 @@ class _Shown(Struct, frozen=True):
     seen: list[Copy]
     upto: int
     """The followers that were counted on the seen ones."""
+    counted: bool
+    """Whether any were."""
 
 
 def answer_all(tx: Tx, *, all_of: AllOf, may: May, ruled: Callable[[ApprovalRequest, Actor], Ruling]) -> Answered:
@@ -100,28 +106,50 @@ def answer_all(tx: Tx, *, all_of: AllOf, may: May, ruled: Callable[[ApprovalRequ
 def _shown(tx: Tx, all_of: AllOf) -> list[_Shown]:
     """The requests with a card in exactly this place; what ended longer ago than a minute is nobody's question."""
     copies: dict[str, list[Copy]] = {}
-    for copy in tx.find(Copy, "place", place_key(all_of.profile, all_of.place)):
+    for copy in _copies(tx, all_of):
         if copy.request_id is not None:
             copies.setdefault(copy.request_id, []).append(copy)
     found = []
+    known = _known_until(tx, all_of)
     for request_id, own in copies.items():
         row = tx.get(ApprovalRequest, request_key(all_of.profile, request_id))
-        if row is None or (row.decided_at is not None and row.decided_at < tx.now - JUST_ENDED):
+        if row is None or (row.decided_at is not None and row.decided_at <= known):
             continue
-        # A doubtful send has no known place in the chat's order.
-        seen = [copy for copy in own if 0 < copy.order < all_of.before]
-        upto = max((copy.faces[-1].upto for copy in seen if copy.faces), default=0)
-        found.append(_Shown(row, own, seen, upto))
+        seen = [(copy, face) for copy in own if (face := _seen(copy, all_of)) is not None]
+        upto = max((face.upto for _, face in seen), default=0)
+        found.append(_Shown(row, own, [copy for copy, _ in seen], upto, any(face.shown for _, face in seen)))
     found.sort(key=lambda shown: chat_order(shown.copies))
     return found
+
+
+def _known_until(tx: Tx, all_of: AllOf) -> datetime:
+    """What ended by then is not named: whoever answers saw that it had, or it is long ago."""
+    digest = tx.get(Copy, all_of.digest) if all_of.digest is not None else None
+    return (digest.shown_at if digest is not None else None) or tx.now - JUST_ENDED
+
+
+def _copies(tx: Tx, all_of: AllOf) -> list[Copy]:
+    if all_of.digest is None:
+        return tx.find(Copy, "place", place_key(all_of.profile, all_of.place))
+    digest = tx.get(Copy, all_of.digest)
+    return [each.copy for each in digests.entries(tx, digest)] if digest is not None else []
+
+
+def _seen(copy: Copy, all_of: AllOf) -> Face | None:
+    """What a copy counted where whoever answers saw it; None where they did not. A doubtful send has no known place in
+    the chat's order, but a press proves that a digest stands there."""
+    if all_of.digest is not None:
+        return digests.face_at(copy, all_of.revision)
+    if not 0 < copy.order < all_of.before:
+        return None
+    return copy.faces[-1] if copy.faces else Face(0)
 
 
 def _ruling(shown: _Shown, ruling: Ruling) -> Ruling:
     """`once` takes along the followers that were counted, and only those."""
     if ruling.choice != "once" or not shown.row.waiters:
         return ruling
-    counted = any(copy.faces and copy.faces[-1].shown for copy in shown.seen)
-    return replace(ruling, choice="once_all", upto=shown.upto) if counted else ruling
+    return replace(ruling, choice="once_all", upto=shown.upto) if shown.counted else ruling
 
 
 def _left(shown: _Shown, ruling: Ruling | None) -> Left | None:
@@ -160,7 +188,7 @@ def _decide(tx: Tx, shown: _Shown, ruling: Ruling, *, quiet: bool) -> Decided:
     current = row.expires_at is None or row.expires_at > tx.now
     if quiet and current and row.threshold == 1:
         for copy in shown.copies:
-            if copy.state == "sent":
+            if copy.state == "sent" and copy.digest is None:  # one edit of a digest tells all that it lists
                 tx.put(replace(copy, state="final", due_at=None))
     return deciding.decide(tx, row.profile, row.request_id, ruling)
 

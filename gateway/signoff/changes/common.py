@@ -18,6 +18,8 @@ UNDO_AFTER_S = 2.0
 """A card still unclaimed this long after the decision offers Undo."""
 MAX_DEPTH = 16
 """Children of children are followed up to this depth."""
+DIGEST_EVERY_S = 10.0
+"""A digest is edited at most this often, since one edit tells all that happened meanwhile."""
 RUNNING_AFTER_S = 5.0
 """'Running' is shown only for what runs longer than this."""
 
@@ -73,10 +75,32 @@ def show(tx: Tx, row: ApprovalRequest, *, priority: int, at: datetime | None = N
             if row.outcome is not None:
                 close_panel(tx, copy)
             continue
-        if copy.state == "sent":
+        if copy.digest is not None:
+            _show_listed(tx, copy, row, copy.digest)
+        elif copy.state == "sent":
             tx.put(replace(copy, due_at=earliest(copy.due_at, when), priority=min(priority, copy_priority(copy))))
         elif copy.state in ("queued", "ambiguous") and row.outcome is not None:
             tx.put(replace(copy, due_at=when, priority=priority))
+
+
+def _show_listed(tx: Tx, copy: Copy, row: ApprovalRequest, digest_id: str) -> None:
+    """A listed card has no message: its digest is edited, or it is taken off one that is not sent yet."""
+    if copy.state == "sent":
+        touch_digest(tx, digest_id)
+    elif copy.state == "queued" and row.outcome is not None:
+        tx.put(replace(copy, state="final", due_at=None))
+
+
+def touch_digest(tx: Tx, digest_id: str, *, at_once: bool = False) -> None:
+    """Have a digest show the newest state of what it lists: `at_once`, or when its next edit may come."""
+    digest = tx.get(Copy, digest_id)
+    if digest is None or digest.state != "sent":
+        return  # what is being sent, or may have been, is compared with the rows once it is known to stand there
+    shown_at = digest.shown_at or tx.now
+    when = tx.now if at_once else max(tx.now, plus(shown_at, DIGEST_EVERY_S))
+    due, priority = earliest(digest.due_at, when), FINAL if at_once else copy_priority(digest)
+    if (due, priority) != (digest.due_at, digest.priority):
+        tx.put(replace(digest, due_at=due, priority=priority))
 
 
 def close_panel(tx: Tx, copy: Copy) -> None:

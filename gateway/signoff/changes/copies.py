@@ -6,7 +6,8 @@ from datetime import datetime
 
 import msgspec
 
-from signoff.model import ApprovalRequest, Card, Copy, Destination
+from signoff.changes.common import NEW
+from signoff.model import ApprovalRequest, Card, Copy, Destination, Face
 
 
 def new_card(
@@ -32,6 +33,34 @@ def new_card(
     )
 
 
+def new_digest(copy_id: str, profile: str, destination: Destination, now: datetime) -> Copy:
+    """A digest to be sent, with nothing on it yet."""
+    return Copy(
+        copy_id=copy_id,
+        profile=profile,
+        kind="digest",
+        destination=destination,
+        priority=NEW,
+        due_at=now,
+        created_at=now,
+    )
+
+
+def new_word(copy_id: str, row: ApprovalRequest, own: Destination, asked_in: Destination, now: datetime) -> Copy:
+    """A word in the session's own place: the question is asked elsewhere."""
+    return Copy(
+        copy_id=copy_id,
+        profile=row.profile,
+        kind="told",
+        request_id=row.request_id,
+        destination=own,
+        note=str(asked_in),
+        priority=NEW,
+        due_at=now,
+        created_at=now,
+    )
+
+
 def new_panel(
     copy_id: str,
     card: Copy,
@@ -43,9 +72,10 @@ def new_panel(
     choice: str | None = None,
     prompt: bool = False,
     private: bool = False,
+    face: Face | None = None,
 ) -> Copy:
     """A small second message that obeys only `owner_id`, posted as a reply to the card. `private`: it is shown as the
-    answer to a tap, so there is nothing to send."""
+    answer to a tap, so there is nothing to send. `face`: the revision of a digest that it was opened on."""
     return Copy(
         copy_id=copy_id,
         profile=card.profile,
@@ -57,6 +87,7 @@ def new_panel(
         owner_id=owner_id,
         owner_name=owner_name,
         private=private,
+        faces=(face,) if face is not None else (),
         parent_copy=card.copy_id,
         priority=0,
         state="final" if private else "queued",

@@ -71,6 +71,7 @@ def decide(tx: Tx, profile: str, request_id: str, ruling: Ruling) -> Decided:
     """
     row = load_request(tx, profile, request_id)
     if row.outcome is None and row.expires_at is not None and row.expires_at <= tx.now:
+        ending.leave(tx, row)
         return Decided(row=ending.expire(tx, row), how="lost")
     if row.outcome is not None:
         return Decided(row=row, how="lost")

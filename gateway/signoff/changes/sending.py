@@ -13,35 +13,19 @@ from typing import Literal
 
 from msgspec import Struct
 
-from signoff.changes import ending
-from signoff.changes.asking import deadline
-from signoff.changes.common import (
-    FINAL,
-    NEW,
-    OTHER,
-    RUNNING_AFTER_S,
-    UNDO_AFTER_S,
-    attached,
-    copies_of,
-    earliest,
-    emit,
-    followers,
-    plus,
-    show,
-)
+from signoff.changes import delivering, digests, drilling
+from signoff.changes.common import FINAL, NEW, OTHER, RUNNING_AFTER_S, UNDO_AFTER_S, emit, plus, show
 from signoff.changes.copies import new_card
+from signoff.changes.delivering import closed, delivered, learned_state, lost_state, next_try, row_of, state_after
+from signoff.changes.digests import REPOST_AFTER_S, Listed, Versions
 from signoff.ids import row_id
-from signoff.lifecycle import DELIVERY, apply
 from signoff.model import ApprovalRequest, Copy, CopyState, Destination, Face, Posted, replace
 from signoff.ports import Tx
-from signoff.rows import joined, request_key
+from signoff.rows import joined
 
-NOTIFY_WITHIN_S = 15.0
-"""Somebody must have accepted a copy this long after our first attempt."""
-REPOST_AFTER_S = 10.0
-"""A doubtful send without a tap is repeated after this long."""
-BACKOFF_S = (1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
-"""Waits between attempts while a platform cannot be reached."""
+NOTHING: Versions = {}
+KEY_HOLDS_S = 90.0
+"""How long a platform is trusted to remember a send's idempotency key: Discord says "the past few minutes"."""
 
 
 class Work(Struct, frozen=True):
@@ -50,6 +34,8 @@ class Work(Struct, frozen=True):
     copy: Copy
     row: ApprovalRequest | None
     op: Literal["post", "update", "delete"]
+    listed: tuple[Listed, ...] = ()
+    """What a digest lists."""
 
 
 def next_look(row: ApprovalRequest, shown_at: datetime) -> datetime | None:
@@ -65,13 +51,6 @@ def next_look(row: ApprovalRequest, shown_at: datetime) -> datetime | None:
     return at if at > shown_at else None
 
 
-def closed(row: ApprovalRequest) -> bool:
-    """Nothing more will be shown on the cards of this request."""
-    if row.outcome is None:
-        return False
-    return row.outcome != "approved" or row.execution.state not in ("none", "claimed", "unknown")
-
-
 def lease(tx: Tx, copy_ids: Iterable[str], *, lease_s: float, resend: frozenset[str]) -> list[Work]:
     """Take the due ones of these copies to work on until the lease ends. `resend`: platforms without an idempotency
     key, where a doubtful send is repeated once."""
@@ -84,17 +63,31 @@ def lease(tx: Tx, copy_ids: Iterable[str], *, lease_s: float, resend: frozenset[
             # Two edits of one message at once may land in either order. What this one lacks is queued on its return.
             tx.put(replace(copy, due_at=copy.lease_until))
             continue
-        row = _row_of(tx, copy)
-        step = _step(tx, copy, row, resend)
-        if step is not None:
-            leased = _leased(step.copy, step.row, tx.now, lease_s)
-            tx.put(leased)
-            work.append(Work(leased, step.row, step.op))
+        if copy.digest is not None:
+            digests.handed_over(tx, copy)
+            continue
+        done = _lease_digest(tx, copy, lease_s, resend) if copy.kind == "digest" else _lease(tx, copy, lease_s, resend)
+        if done is not None:
+            work.append(done)
     return work
 
 
-def _row_of(tx: Tx, copy: Copy) -> ApprovalRequest | None:
-    return tx.get(ApprovalRequest, request_key(copy.profile, copy.request_id)) if copy.request_id else None
+def _lease(tx: Tx, copy: Copy, lease_s: float, resend: frozenset[str]) -> Work | None:
+    step = _step(tx, copy, row_of(tx, copy), resend)
+    if step is None:
+        return None
+    leased = _leased(step.copy, step.row, tx.now, lease_s)
+    tx.put(leased)
+    return Work(leased, step.row, step.op)
+
+
+def _lease_digest(tx: Tx, copy: Copy, lease_s: float, resend: frozenset[str]) -> Work | None:
+    step = digests.step(tx, copy, resend)
+    if step is None:
+        return None
+    op, digest, listed = step
+    leased, listed = digests.leased(tx, digest, listed, lease_s)
+    return Work(leased, None, op, listed)
 
 
 def _step(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[str]) -> Work | None:
@@ -106,14 +99,19 @@ def _step(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[str
         return None
     ended = row is not None and row.outcome is not None
     if copy.state == "sending":
+        if not ended and _recognised(copy, tx.now, resend):
+            return Work(replace(copy, reposted=True), row, "post")
         _doubt(tx, copy, row)
         return None
     if copy.state == "ambiguous":
         _repost(tx, copy, row, resend)
         return None
+    if copy.kind == "drill":
+        found = drilling.step(tx, copy)
+        return Work(found[0], None, found[1]) if found is not None else None
     if copy.state == "queued":
-        if ended or (row is None and copy.kind != "note"):
-            tx.put(replace(copy, state=_state(copy, "drop"), due_at=None))
+        if ended or (row is None and copy.kind != "note" and not digests.panel_lives(tx, copy)):
+            tx.put(replace(copy, state=state_after(copy, "drop"), due_at=None))
             return None
         return Work(copy, row, "post")
     if copy.state == "sent" and row is not None and copy.kind == "card":
@@ -126,9 +124,16 @@ def _step(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[str
     return None
 
 
+def _recognised(copy: Copy, now: datetime, resend: frozenset[str]) -> bool:
+    """Whether the platform would recognise the card whose send a crash broke off, should it stand already."""
+    keyed = copy.kind == "card" and copy.destination.platform not in resend
+    since = copy.first_attempt_at or now
+    return keyed and not copy.reposted and now < plus(since, KEY_HOLDS_S)
+
+
 def _leased(copy: Copy, row: ApprovalRequest | None, now: datetime, lease_s: float) -> Copy:
     until = plus(now, lease_s)
-    state = _state(copy, "lease") if copy.state == "queued" else copy.state
+    state = state_after(copy, "lease") if copy.state == "queued" else copy.state
     return replace(
         copy,
         state=state,
@@ -152,17 +157,13 @@ def _faces(copy: Copy, row: ApprovalRequest | None) -> tuple[Face, ...]:
     return (*copy.faces, Face(revision, row.last_follow_no, row.waiters))
 
 
-def _state(copy: Copy, event: str) -> CopyState:
-    return apply(DELIVERY, copy.state, event)  # type: ignore[return-value]  # the table's words are the state's words
-
-
 def _doubt(tx: Tx, copy: Copy, row: ApprovalRequest | None) -> None:
     """The answer to a send never came: it may stand in the chat."""
-    done = replace(copy, state=_state(copy, "doubt"), lease_until=None, due_at=None, sent_at=tx.now)
+    done = replace(copy, state=state_after(copy, "doubt"), lease_until=None, due_at=None, sent_at=tx.now)
     if row is not None and row.outcome is None and copy.kind == "card":
         if not copy.reposted:
             done = replace(done, due_at=plus(tx.now, REPOST_AFTER_S), priority=NEW)
-        _start_window(tx, row, copy.destination)
+        delivered(tx, row, copy.destination)
     tx.put(done)
 
 
@@ -178,22 +179,34 @@ def _repost(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[s
 def without_file(tx: Tx, copy_id: str) -> None:
     """The file with the whole text was refused: whatever becomes of the card, it may not bear a way to approve."""
     copy = tx.get(Copy, copy_id)
-    if copy is not None:
+    if copy is not None and copy.kind == "digest":
+        digests.without_file(tx, copy)
+    elif copy is not None:
         tx.put(replace(copy, whole_shown=False))
 
 
 def posted(
-    tx: Tx, copy_id: str, result: Posted, *, of: str | None, version: int, shown_at: datetime | None = None
+    tx: Tx,
+    copy_id: str,
+    result: Posted,
+    *,
+    of: str | None,
+    version: int,
+    shown_at: datetime | None = None,
+    listed: Versions = NOTHING,
 ) -> None:
     """The platform accepted the message. `of` and `version`: the request and its version that the message shows, as of
-    `shown_at` (now by default)."""
+    `shown_at` (now by default). `listed`: the same for each question on a digest."""
     copy = tx.get(Copy, copy_id)
     if copy is None:
         return
-    row = _row_of(tx, copy)
+    if copy.kind == "digest":
+        digests.posted(tx, copy, result, listed)
+        return
+    row = row_of(tx, copy)
     if copy.request_id != of:
         version = -1
-    state = _state(copy, "accept") if copy.state == "sending" else _learned_state(copy)
+    state = state_after(copy, "accept") if copy.state == "sending" else learned_state(copy)
     done = replace(
         copy,
         state=state,
@@ -208,18 +221,43 @@ def posted(
         due_at=None,
     )
     if row is None:
+        tx.put(done if digests.panel_lives(tx, done) else _without_row(done, tx.now))
+        return
+    if copy.kind == "told":
         tx.put(replace(done, state="final"))
         return
     if copy.kind == "card":
-        row = _start_window(tx, row, copy.destination)
+        row = delivered(tx, row, copy.destination)
         emit(tx, "approval.delivered", row, destination=str(copy.destination), copy=copy.copy_id)
     tx.put(_after_showing(done, row, version, tx.now, shown_at or tx.now))
 
 
-def updated(tx: Tx, copy_id: str, *, of: str | None, version: int, shown_at: datetime | None = None) -> None:
-    """An edit went through and shows this version of that request as of `shown_at` (now by default)."""
+def _without_row(copy: Copy, now: datetime) -> Copy:
+    """A note is done once it stands; a digest's panel that came too late goes again."""
+    if copy.kind == "panel":
+        return replace(copy, remove=True, due_at=now, priority=OTHER)
+    return drilling.posted(copy, now) if copy.kind == "drill" else replace(copy, state="final")
+
+
+def updated(
+    tx: Tx,
+    copy_id: str,
+    *,
+    of: str | None,
+    version: int,
+    shown_at: datetime | None = None,
+    listed: Versions = NOTHING,
+) -> None:
+    """An edit went through and shows this version of that request as of `shown_at` (now by default), or these of
+    each question on a digest."""
     copy = tx.get(Copy, copy_id)
-    row = _row_of(tx, copy) if copy else None
+    if copy is not None and copy.kind == "digest":
+        digests.updated(tx, copy, listed)
+        return
+    if copy is not None and copy.kind == "drill":
+        tx.put(drilling.updated(copy))
+        return
+    row = row_of(tx, copy) if copy else None
     if copy is None or row is None:
         return
     if copy.request_id != of:
@@ -257,7 +295,7 @@ def _held_until(row: ApprovalRequest, version: int, now: datetime) -> datetime |
 
 
 def _closed_state(copy: Copy) -> CopyState:
-    return _state(copy, "close") if copy.state == "sent" else copy.state
+    return state_after(copy, "close") if copy.state == "sent" else copy.state
 
 
 def _undo_on(row: ApprovalRequest) -> bool:
@@ -266,31 +304,14 @@ def _undo_on(row: ApprovalRequest) -> bool:
     return row.decided_at is not None and claimed_at is not None and claimed_at >= plus(row.decided_at, UNDO_AFTER_S)
 
 
-def _start_window(tx: Tx, row: ApprovalRequest, destination: Destination) -> ApprovalRequest:
-    """The first sent copy starts the window of the leader and of those that wait with it."""
-    places = row.delivered_to if destination in row.delivered_to else (*row.delivered_to, destination)
-    changed = replace(row, delivered_to=places, notify_by=None)
-    if row.window_by is not None:
-        changed = start_window(tx, changed)
-    if changed != row:
-        tx.put(changed)
-    return changed
-
-
-def start_window(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
-    """Start the window now, also of the followers; the caller stores the returned leader."""
-    for follower in followers(tx, row):
-        if follower.window_by is not None:
-            tx.put(replace(follower, window_by=None, expires_at=deadline(follower, tx.now)))
-    return replace(row, window_by=None, expires_at=deadline(row, tx.now))
-
-
 def put_off(tx: Tx, copy_id: str, until: datetime, error: str | None, *, limited: bool) -> None:
     """Not now: the destination's budget is spent (`limited`), or the platform asks us to wait."""
     copy = tx.get(Copy, copy_id)
     if copy is None:
         return
-    state = _state(copy, "retry") if copy.state == "sending" else copy.state
+    if copy.kind == "digest" and copy.state == "sending":
+        digests.put_back(tx, copy, error, limited=limited)
+    state = state_after(copy, "retry") if copy.state == "sending" else copy.state
     # The time that a budget takes is not counted against the place: its 15 s begin with the next attempt.
     first = None if limited else copy.first_attempt_at
     tx.put(
@@ -311,18 +332,13 @@ def unreachable(tx: Tx, copy_id: str, error: str) -> None:
     copy = tx.get(Copy, copy_id)
     if copy is None:
         return
-    wait = BACKOFF_S[min(copy.attempts, len(BACKOFF_S)) - 1]
-    put_off(tx, copy_id, plus(tx.now, wait), error, limited=False)
-    row = _row_of(tx, copy)
-    unsent = copy.state == "sending" and row is not None and row.outcome is None and not row.delivered_to
-    if not unsent or row is None or copy.first_attempt_at is None:
+    put_off(tx, copy_id, next_try(copy, tx.now), error, limited=False)
+    if copy.state != "sending":
         return
-    by = plus(copy.first_attempt_at, NOTIFY_WITHIN_S)
-    waiting = replace(row, notify_by=earliest(row.notify_by, by), delivery_error=error)
-    if by <= tx.now:
-        check_notified(tx, waiting)
+    if copy.kind == "digest":
+        digests.not_sent(tx, copy, error)
     else:
-        tx.put(waiting)
+        delivering.not_sent(tx, row_of(tx, copy), copy.first_attempt_at, error)
 
 
 def not_edited(tx: Tx, copy_id: str, error: str) -> None:
@@ -331,7 +347,10 @@ def not_edited(tx: Tx, copy_id: str, error: str) -> None:
     copy = tx.get(Copy, copy_id)
     if copy is None:
         return
-    row = _row_of(tx, copy)
+    if copy.kind == "digest":
+        digests.not_edited(tx, copy, error)
+        return
+    row = row_of(tx, copy)
     if copy.state != "sent" or copy.kind != "card" or row is None or row.outcome is not None:
         refused(tx, copy_id, error)
         return
@@ -343,7 +362,10 @@ def gone(tx: Tx, copy_id: str, error: str, *, fallback: Destination | None = Non
     copy = tx.get(Copy, copy_id)
     if copy is None:
         return
-    row = _row_of(tx, copy)
+    if copy.kind == "digest":
+        digests.gone(tx, copy, error, fallback)
+        return
+    row = row_of(tx, copy)
     if copy.kind == "card" and copy.state == "sent" and row is not None and row.outcome is None:
         tx.put(new_card(row_id(), row, copy.destination, tx.now, NEW))
     refused(tx, copy_id, error, fallback=fallback)
@@ -355,66 +377,36 @@ def refused(tx: Tx, copy_id: str, error: str, *, fallback: Destination | None = 
     copy = tx.get(Copy, copy_id)
     if copy is None:
         return
-    event = "refuse" if copy.state in ("sending", "queued") else "lose"
-    state = _state(copy, event) if copy.state in ("sending", "queued", "sent") else copy.state
-    tx.put(replace(copy, state=state, due_at=None, lease_until=None, error=error))
-    row = _row_of(tx, copy)
-    if copy.kind != "card" or row is None or row.outcome is not None:
+    if copy.kind == "digest":
+        digests.refused(tx, copy, error, fallback)
         return
-    if may_reach(tx, row):
-        return
-    if fallback is None or fallback in row.destinations:
-        ending.undeliverable(tx, row, error)
-        return
-    tx.put(replace(row, destinations=(*row.destinations, fallback), delivery_error=error))
-    tx.put(new_card(row_id(), row, fallback, tx.now, NEW))
+    tx.put(replace(copy, state=lost_state(copy), due_at=None, lease_until=None, error=error))
+    if copy.kind == "card":
+        delivering.give_up(tx, row_of(tx, copy), error, fallback)
 
 
 def doubtful(tx: Tx, copy_id: str) -> None:
     """The request was written and the answer lost."""
     copy = tx.get(Copy, copy_id)
-    if copy is not None and copy.state == "sending":
-        _doubt(tx, copy, _row_of(tx, copy))
-
-
-def may_reach(tx: Tx, row: ApprovalRequest, *, waiting_counts: bool = True) -> bool:
-    """Whether somebody was or may still be reached: a live copy, or an attached answer client."""
-    for copy in copies_of(tx, row):
-        if copy.kind == "card" and copy.state in ("sent", "ambiguous", "sending"):
-            return True
-        if copy.kind == "card" and copy.state == "queued" and (waiting_counts or copy.limited):
-            return True
-    return attached(tx, row.profile, row.session_id)
-
-
-def unseen(tx: Tx, row: ApprovalRequest) -> bool:
-    """Whether the request had places to be shown in and its time passed with every card still waiting for a rate
-    budget, or refused, and nobody attached: then nobody can have left it unanswered."""
-    if row.delivered_to or not row.destinations:
-        return False
-    cards = [copy for copy in copies_of(tx, row) if copy.kind == "card"]
-    if any(copy.state in ("sent", "ambiguous", "sending") or copy.sent_at is not None for copy in cards):
-        return False
-    return not attached(tx, row.profile, row.session_id)
-
-
-def check_notified(tx: Tx, row: ApprovalRequest) -> None:
-    """15 s after the first attempt: unless a copy is out, in flight or waits for a budget, nobody was asked."""
-    if may_reach(tx, row, waiting_counts=False):
-        tx.put(replace(row, notify_by=None))  # an attempt that fails after this looks here again
+    if copy is None or copy.state != "sending":
         return
-    ending.undeliverable(tx, row, row.delivery_error or "the platform could not be reached")
+    if copy.kind == "digest":
+        digests.doubt(tx, copy)
+    else:
+        _doubt(tx, copy, row_of(tx, copy))
 
 
 def learn(tx: Tx, copy: Copy, message_id: str, order: int) -> Copy:
     """A tap tells us the id of a message whose send has not returned or was lost; a stale one is corrected."""
     if copy.message_id is not None:
         return copy
-    row = _row_of(tx, copy)
+    if copy.kind == "digest":
+        return digests.learn(tx, copy, message_id, order)
+    row = row_of(tx, copy)
     stale = row is not None and (row.outcome is not None or copy.state == "ambiguous")
     known = replace(
         copy,
-        state=_learned_state(copy),
+        state=learned_state(copy),
         message_id=message_id,
         order=order,
         sent_at=copy.sent_at or tx.now,
@@ -424,13 +416,8 @@ def learn(tx: Tx, copy: Copy, message_id: str, order: int) -> Copy:
     )
     tx.put(known)
     if row is not None and row.outcome is None and copy.kind == "card":
-        _start_window(tx, row, copy.destination)
+        delivered(tx, row, copy.destination)
     return known
-
-
-def _learned_state(copy: Copy) -> CopyState:
-    """`sent` for a copy that turns out to stand in the chat, whatever we believed."""
-    return _state(copy, "learn") if copy.state in ("sending", "ambiguous") else "sent"
 
 
 def move_chat(tx: Tx, profile: str, platform: str, old_chat: str, new_chat: str) -> None:
@@ -439,10 +426,11 @@ def move_chat(tx: Tx, profile: str, platform: str, old_chat: str, new_chat: str)
     for copy in tx.find(Copy, "open_chat", joined(profile, platform, old_chat)):
         place = replace(copy.destination, chat_id=new_chat)
         if copy.state == "queued" or (copy.state == "sending" and copy.message_id is None):
-            tx.put(replace(copy, destination=place, state="queued", due_at=tx.now, lease_until=None))
+            due = None if copy.digest is not None else tx.now  # a listed card goes with its digest
+            tx.put(replace(copy, destination=place, state="queued", due_at=due, lease_until=None))
             continue
         tx.put(replace(copy, state="failed", due_at=None, error="the chat moved"))
-        row = _row_of(tx, copy)
+        row = row_of(tx, copy)
         if copy.kind == "card" and row is not None and row.outcome is None and (row.request_id, place) not in anew:
             anew.add((row.request_id, place))
             places = tuple(place if d == copy.destination else d for d in row.destinations)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from signoff.changes import claiming, ending, grants, sending
+from signoff.changes import claiming, delivering, ending, grants
 from signoff.changes.common import plus
 from signoff.errors import Conflict, TurnEnded, TurnNotFound
 from signoff.model import Actor, ApprovalRequest, Cause, Event, Grant, Notifier, Session, Turn, replace
@@ -201,7 +201,7 @@ def notifier_gone(tx: Tx, notifier: Notifier) -> list[ApprovalRequest]:
     alone = []
     for session_id in _family(tx, notifier.profile, notifier.session_id):
         rows = tx.find(ApprovalRequest, "live_session", session_key(notifier.profile, session_id))
-        alone += [row for row in rows if row.outcome is None and not sending.may_reach(tx, _asker(tx, row))]
+        alone += [row for row in rows if row.outcome is None and not delivering.may_reach(tx, _asker(tx, row))]
     return ending.withdraw_many(tx, alone, "notifier_gone", None)
 
 

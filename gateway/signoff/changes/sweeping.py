@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
-from signoff.changes import claiming, ending, sending, stopping
+from signoff.changes import claiming, delivering, ending, sending, stopping
 from signoff.changes.common import followers, plus
 from signoff.model import ApprovalRequest, Notifier, Turn, replace
 from signoff.ports import Tx
@@ -31,9 +31,9 @@ def _sweep_request(tx: Tx, row: ApprovalRequest) -> bool:
     elif row.expires_at is not None and row.expires_at <= now:
         _expire(tx, row)
     elif row.notify_by is not None and row.notify_by <= now:
-        sending.check_notified(tx, row)
+        delivering.check_notified(tx, row)
     elif row.window_by is not None and row.window_by <= now:
-        tx.put(sending.start_window(tx, row))
+        tx.put(delivering.start_window(tx, row))
     else:
         return False
     return True
@@ -42,7 +42,7 @@ def _sweep_request(tx: Tx, row: ApprovalRequest) -> bool:
 def _expire(tx: Tx, row: ApprovalRequest) -> None:
     """The window is over: nobody answered, or nobody was asked, since the card never got its turn."""
     leader = tx.get(ApprovalRequest, request_key(row.profile, row.leader_id)) if row.leader_id is not None else row
-    if leader is None or not sending.unseen(tx, leader):
+    if leader is None or not delivering.unseen(tx, leader):
         if row.leader_id is not None:
             ending.leave(tx, row)
         ending.expire(tx, row)

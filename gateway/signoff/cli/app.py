@@ -22,6 +22,9 @@ log = logging.getLogger("signoff.cli")
 COMMANDS: dict[str, str] = {
     "demo": "signoff.cli.demo:demo",
     "serve": "signoff.cli.serve:serve",
+    "init": "signoff.cli.init:init",
+    "doctor": "signoff.cli.doctor:doctor",
+    "drill": "signoff.cli.drill:drill",
     "ask": "signoff.cli.ask:ask",
     "run": "signoff.cli.run:run",
     "pending": "signoff.cli.deciding:pending",
@@ -31,6 +34,7 @@ COMMANDS: dict[str, str] = {
     "grants": "signoff.cli.grants:grants",
     "revoke": "signoff.cli.grants:revoke",
     "key": "signoff.cli.keys:key",
+    "console": "signoff.cli.console:console",
     "bench": "signoff.cli.bench:bench",
 }
 """Each command's module and name. Modules are imported when their command is used, so that none slows the others."""

@@ -163,6 +163,11 @@ def health() -> Call:
     return Call(method="GET", path="/health")
 
 
+def health_detailed() -> Call:
+    """How each of its parts is."""
+    return Call(method="GET", path="/health/detailed")
+
+
 def keys() -> Call:
     """List API keys."""
     return Call(method="GET", path="/v1/keys")
@@ -173,6 +178,17 @@ def create_key(scope: str, agent: str | None, principal: str | None) -> Call:
     facts = {"scope": scope, "agent": agent, "principal": principal}
     body = {name: value for name, value in facts.items() if value is not None}
     return Call(method="POST", path="/v1/keys", body=body, repeatable=False)
+
+
+def start_drill(destinations: Sequence[str], wait_s: float) -> Call:
+    """Send rehearsal cards. Not repeatable: each sends others."""
+    body = {"destinations": list(destinations), "wait_s": wait_s}
+    return Call(method="POST", path="/v1/drills", body=body, repeatable=False)
+
+
+def drill(drill_id: str) -> Call:
+    """Read what came of a drill."""
+    return Call(method="GET", path=f"/v1/drills/{quote(drill_id, safe='')}")
 
 
 def revoke_key(key_id: str) -> Call:

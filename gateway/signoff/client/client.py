@@ -260,6 +260,10 @@ class Client:
         """That the gateway answers. Raises `GatewayUnreachable`."""
         return _facts(await self._link.call(_wire.health()))
 
+    async def health_detailed(self) -> dict[str, Any]:
+        """How the store and each platform are, as far as the gateway knows. Needs an `ops` key."""
+        return _facts(await self._link.call(_wire.health_detailed()))
+
     async def keys(self) -> list[KeyRecord]:
         """The profile's API keys, without their secrets."""
         return await self._list(_wire.keys(), KeyRecord)
@@ -267,6 +271,14 @@ class Client:
     async def create_key(self, scope: str, *, agent: str | None = None, principal: str | None = None) -> dict[str, Any]:
         """Make an API key: `{"id", "key"}`. The key is told this once. Raises `InvalidInput`."""
         return _facts(await self._link.call(_wire.create_key(scope, agent, principal)))
+
+    async def start_drill(self, destinations: Sequence[str] = (), *, wait_s: float = 300.0) -> dict[str, Any]:
+        """Send a rehearsal card to these places, or to all that the settings name. Raises `InvalidInput`."""
+        return _facts(await self._link.call(_wire.start_drill(destinations, wait_s)))
+
+    async def drill(self, drill_id: str) -> dict[str, Any]:
+        """What came of a drill so far, by place. Raises `NotFound`."""
+        return _facts(await self._link.call(_wire.drill(drill_id)))
 
     async def revoke_key(self, key_id: str) -> None:
         """End an API key at once. Raises `KeyNotFound`."""

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 from signoff.config.shapes import GatewaySettings
 from signoff.config.sources import Found, Path_
+from signoff.console_adapter import PLATFORM as CONSOLE
 from signoff.errors import ConfigError
 from signoff.model import Destination
 from signoff.settings import Profile
@@ -143,7 +144,7 @@ def _check_places(profile: Profile, found: Mapping[Path_, Found]) -> None:
 
 def _check_served(profile: Profile, place: Destination | str, where: str) -> None:
     platform = str(place).partition(":")[0]
-    if platform not in profile.platforms:
+    if platform not in {*profile.platforms, CONSOLE}:
         served = ", ".join(sorted(profile.platforms)) or "none"
         raise ConfigError(
             f"{where} names the platform {platform!r}, which this profile does not have (it has: {served}); set "

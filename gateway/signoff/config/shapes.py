@@ -29,6 +29,10 @@ class GatewaySettings(Struct, frozen=True, kw_only=True):
     """TCP port of the webhook listener; 0 picks a free one."""
     hooks_url: str | None = None
     """The public address of the webhook listener; None: the listener's own."""
+    console: bool = True
+    """Whether the web console answers under `/console` of the API."""
+    console_url: str | None = None
+    """The public address under which browsers reach the API; None: there is none, so cards carry no link."""
 
     @property
     def admin_socket(self) -> Path:

@@ -127,6 +127,19 @@ GATEWAY: tuple[Setting, ...] = (
         check=checks.text,
         default_text="`token.key` in the state folder",
     ),
+    Setting(
+        name="gateway.console",
+        doc="Whether the web console answers under `/console` on the API's listener.",
+        check=checks.boolean,
+        shape="boolean",
+        default=True,
+    ),
+    Setting(
+        name="gateway.console_url",
+        doc="The public address under which browsers reach the API's listener; links to the console begin with it.",
+        check=checks.web_address,
+        default_text="none: cards carry no link",
+    ),
 )
 
 PROFILE: tuple[Setting, ...] = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
-from typing import Any, cast
+from typing import Any, Protocol, cast
 from urllib.parse import parse_qsl
 
 import msgspec
@@ -30,11 +30,25 @@ _encode = msgspec.json.Encoder().encode
 _NO_QUERY = NoQuery()
 
 
+class Pages(Protocol):
+    """The web console, as the server sees it: everything under `/console`, and `/`."""
+
+    async def handle(self, request: BaseRequest) -> web.StreamResponse:
+        """Answer a request whose host name was checked."""
+        ...
+
+    def close(self) -> None:
+        """End its streams."""
+        ...
+
+
 class Api:
     """The handler of every request to the API, on the port and on the local socket."""
 
-    def __init__(self, door: Door, hosts: Hosts) -> None:
+    def __init__(self, door: Door, hosts: Hosts, pages: Pages | None = None) -> None:
+        """`pages` answers what browsers ask for, where the console is on."""
         self._door = door
+        self._pages = pages
         self._hosts = hosts
         self._router = Router(door.routes)
         self._telemetry = door.core.telemetry
@@ -56,6 +70,8 @@ class Api:
         if not is_local(request):
             self._hosts.check(request)
         url = request.rel_url
+        if self._pages is not None and (url.raw_path == "/" or f"{url.raw_path}/".startswith("/console/")):
+            return await self._pages.handle(request)
         found, call.params = self._router.find(request.method, url.raw_path)
         if found.scopes:
             call.who = await identify(self._door.core, request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.server import events, on_about, on_admin, on_approvals, on_sessions
+from signoff.server import events, on_about, on_admin, on_approvals, on_drills, on_sessions
 from signoff.server.routes import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -10,5 +10,6 @@ ROUTES: tuple[Route, ...] = (
     *on_sessions.ROUTES,
     *on_approvals.ROUTES,
     *on_admin.ROUTES,
+    *on_drills.ROUTES,
     *events.ROUTES,
 )

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from signoff.drills import DrillPlace
 from signoff.model import Actor, Grant, Key, Notifier, Scope, Session, SessionKind, Turn
 from signoff.record import Approval
 
@@ -139,6 +140,15 @@ class KeyList(_Out, frozen=True, kw_only=True):
     object: Literal["list"] = "list"
     data: list[KeyView]
     next: str | None = None
+
+
+class DrillView(_Out, frozen=True, kw_only=True):
+    """A drill, and what came of each of its cards."""
+
+    object: Literal["signoff.drill"] = "signoff.drill"
+    id: str
+    ends_at: datetime
+    places: tuple[DrillPlace, ...]
 
 
 class Alive(_Out, frozen=True, kw_only=True):

@@ -137,5 +137,15 @@ class KeyBody(_In, frozen=True, kw_only=True):
     principal: str | None = None
 
 
+class DrillBody(_In, frozen=True, kw_only=True):
+    """Where to rehearse, and for how long."""
+
+    destinations: Annotated[
+        list[str],
+        Meta(max_length=50, description="Each `platform:chat[/thread]`; empty: all that the settings name."),
+    ] = []
+    wait_s: Annotated[float, Meta(ge=5, le=3600, description="Seconds until it counts that nobody tapped.")] = 300.0
+
+
 class NoBody(_In, frozen=True, kw_only=True):
     """An empty object, or no body."""

@@ -13,7 +13,14 @@ from signoff.stores.open import open_store
 from signoff.testing.clock import FakeClock
 
 ENGINES = ("memory-replay", "sqlite")
-IN_A_FILE = ("test_coalescing", "test_claims", "test_stopping", "test_delivery", "test_service_time")
+IN_A_FILE = (
+    "test_coalescing",
+    "test_claims",
+    "test_stopping",
+    "test_delivery",
+    "test_digest_delivery",
+    "test_service_time",
+)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

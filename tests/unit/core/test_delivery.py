@@ -10,6 +10,7 @@ import pytest
 from tests.unit.core.harness import GROUP, OTHER_PLACE, PLACE, World, choices_of, tokens_of
 
 from signoff import dispatcher as dispatching
+from signoff import turntaking
 from signoff.cards import text_card
 from signoff.changes import sending
 from signoff.errors import AdapterUnavailable, ChatMoved, RateLimited, SendAmbiguous, SendRefused
@@ -115,6 +116,10 @@ async def test_the_fallback_takes_a_card_whose_own_place_is_gone(make_world: Cal
     assert row.outcome is None
     assert row.delivered_to == (OTHER_PLACE,)
     assert row.destinations == (PLACE, OTHER_PLACE)
+    places = (PLACE, OTHER_PLACE)
+    told, card = [next(each for each in world.chat.shown() if each.destination == place) for place in places]
+    assert told.card.rows == ()
+    assert f"Asked here because Fake {PLACE.chat_id} did not take it." in card.text
     await world.tap(row, "deny")
     assert await outcome(world, row) == "denied"
 
@@ -122,10 +127,10 @@ async def test_the_fallback_takes_a_card_whose_own_place_is_gone(make_world: Cal
 async def test_a_fallback_that_refuses_too_is_the_end(make_world: Callable[..., World]) -> None:
     world = make_world(fallbacks={"default": OTHER_PLACE})
     await world.session()
-    world.chat.fail(REFUSED, times=2)
+    world.chat.fail(REFUSED, times=3)
     row = await world.ask()
     assert row.outcome == "notify_failed"
-    assert len(world.chat.calls) == 2
+    assert [place for _, place in world.chat.calls].count(OTHER_PLACE) == 1
 
 
 async def test_a_session_without_a_place_asks_at_the_fallback(make_world: Callable[..., World]) -> None:
@@ -339,7 +344,10 @@ TIGHT = AdapterInfo(platform="fake", title="Fake", per_second=30, per_chat_s=1.0
 
 
 @pytest.mark.parametrize("place", [GROUP, PLACE])
-async def test_budgets_are_never_exceeded(make_world: Callable[..., World], place: Destination) -> None:
+async def test_budgets_are_never_exceeded(
+    make_world: Callable[..., World], place: Destination, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turntaking, "LEAST", 1000)  # cards alone, without a digest
     world = make_world(info=TIGHT)
     await world.session(destination=place)
     times: list[datetime] = []

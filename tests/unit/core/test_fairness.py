@@ -58,7 +58,7 @@ async def test_a_flood_does_not_keep_anothers_first_card_back(slow: World, cards
 
 
 async def test_sessions_take_turns_oldest_first(slow: World) -> None:
-    loud = await flood(slow, "loud", 12)
+    loud = await flood(slow, "loud", 10)
     quiet = await flood(slow, "quiet", 3)
     third = await flood(slow, "third", 3)
     await slow.advance(60)

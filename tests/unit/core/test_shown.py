@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
+import pytest
 from tests.unit.core.harness import GROUP, PLACE, World, choices_of, tokens_of
 
+from signoff import turntaking
 from signoff.cards import text_card
 from signoff.errors import MessageGone, SendRefused
 from signoff.model import ApprovalRequest
@@ -31,7 +33,10 @@ async def test_a_clipped_action_brings_its_file(world: World) -> None:
     assert "once" in choices_of(card)
 
 
-async def test_a_file_counts_as_a_message_of_its_own(make_world: Callable[..., World]) -> None:
+async def test_a_file_counts_as_a_message_of_its_own(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turntaking, "LEAST", 1000)  # cards alone, without a digest
     info = AdapterInfo(platform="fake", title="Fake", per_second=30, per_chat_s=1.0, group_per_minute=20)
     world = make_world(info=info)
     await world.session(destination=GROUP)

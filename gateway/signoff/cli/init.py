@@ -1,0 +1,132 @@
+"""`init`: from nothing to a checked signoff.toml and a first approver."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+from signoff.cli.output import put_json
+from signoff.config import load_config
+from signoff.errors import ConfigError
+
+
+@click.command()
+@click.option("--config", type=click.Path(path_type=Path, dir_okay=False), default=Path("signoff.toml"))
+@click.option("--platform", "platforms", multiple=True, help="telegram, discord or slack; may be repeated.")
+@click.option("--token-env", multiple=True, metavar="[PLATFORM=]NAME", help="The variable with the bot's token.")
+@click.option("--token-file", multiple=True, metavar="[PLATFORM=]PATH", help="The file with the bot's token.")
+@click.option("--app-token-env", metavar="NAME", help="The variable with Slack's app-level token.")
+@click.option("--app-token-file", metavar="PATH", help="The file with Slack's app-level token.")
+@click.option("--approver", "approvers", multiple=True, metavar="PLATFORM:ID", help="Who may decide, without a code.")
+@click.option("--fallback", metavar="DESTINATION", help="Where questions without a place of their own go.")
+@click.option("--no-bind", is_flag=True, help="Bind nobody by a code.")
+@click.option("--inline-secrets", is_flag=True, help="Write pasted tokens into the file itself.")
+@click.option("--show", metavar="PLATFORM", help="Print how to make a bot there, and nothing else.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--yes", is_flag=True, help="Ask nothing: take the options, and bind whoever sends the code.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON; everything for people goes to standard error.")
+@click.option("--api-base-url", multiple=True, metavar="[PLATFORM=]URL", hidden=True, help="Another origin of an API.")
+@click.option("--gateway-url", metavar="URL", hidden=True, help="Another address of Discord's gateway.")
+def init(
+    *,
+    config: Path,
+    platforms: tuple[str, ...],
+    token_env: tuple[str, ...],
+    token_file: tuple[str, ...],
+    app_token_env: str | None,
+    app_token_file: str | None,
+    approvers: tuple[str, ...],
+    fallback: str | None,
+    no_bind: bool,
+    inline_secrets: bool,
+    show: str | None,
+    force: bool,
+    yes: bool,
+    as_json: bool,
+    api_base_url: tuple[str, ...],
+    gateway_url: str | None,
+) -> int:
+    """Set Signoff up: tokens, the first approver, and a commented signoff.toml.
+
+    Each answer is tried at the platform at once. Tokens are named by variable or file; a pasted one goes into a file of
+    its own, mode 0600. The first approver sends a one-time code to the bot, and is confirmed here.
+
+    Exit codes: 0 written, 1 a platform refused or the code was void, 2 wrong usage, 130 interrupted.
+    """
+    from signoff.checkups import platforms as installed
+    from signoff.cli.setting_up import SECRETS, Options, SetUp, prepared
+    from signoff.setup.writing import text_of, write_private
+
+    logging.getLogger("signoff_adapters").addHandler(logging.NullHandler())
+    known = tuple(name for name in installed() if name in SECRETS)
+    if show is not None:
+        click.echo(prepared(_known([show], known)[0]))
+        return 0
+    if config.exists() and not force:
+        raise ConfigError(f"{config} is there already and stays as it is; --force replaces it.")
+    interactive = not yes and sys.stdin.isatty()
+    if not (platforms or interactive):
+        raise click.UsageError("name a --platform, or run it in a terminal")
+    options = Options(
+        interactive=interactive,
+        known=known,
+        platforms=_known(platforms, known),
+        token_env=_by_platform(token_env, platforms, "--token-env"),
+        token_file=_by_platform(token_file, platforms, "--token-file"),
+        app_token_env=app_token_env,
+        app_token_file=app_token_file,
+        approvers=_accounts(approvers),
+        fallback=fallback,
+        bind=not no_bind,
+        inline_secrets=inline_secrets,
+        api_base_url=_by_platform(api_base_url, platforms, "--api-base-url"),
+        gateway_url=gateway_url,
+        to_stderr=as_json,
+    )
+    with asyncio.Runner() as runner:
+        made = SetUp(options, runner)
+        choices = made.run()
+    for path, secret in choices.secret_files(config.absolute().parent).items():
+        write_private(path, secret + "\n", replace=force)
+    write_private(config, text_of(choices), replace=force)
+    load_config(config)
+    made.say(f"Written: {config}. Next: `signoff serve`, then `signoff drill`.")
+    if as_json:
+        put_json({"file": str(config), "fallback_destination": choices.fallback, "platforms": made.report()})
+    return 0
+
+
+def _known(names: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if name not in known:
+            raise click.UsageError(f"there is no platform {name!r}; there are: {', '.join(known)}")
+    return tuple(dict.fromkeys(names))
+
+
+def _by_platform(values: Iterable[str], platforms: tuple[str, ...], option: str) -> dict[str, str]:
+    """`PLATFORM=VALUE`, or a value alone where there is one platform."""
+    found = {}
+    for value in values:
+        head, equals, rest = value.partition("=")
+        if equals and head in platforms:
+            found[head] = rest
+        elif len(platforms) == 1:
+            found[platforms[0]] = value
+        else:
+            raise click.UsageError(f"{option} {value!r}: write it as PLATFORM=VALUE")
+    return found
+
+
+def _accounts(values: Iterable[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for value in values:
+        platform, colon, user_id = value.partition(":")
+        if not (platform and colon and user_id):
+            raise click.UsageError(f"--approver {value!r}: write it as PLATFORM:ID")
+        found.setdefault(platform, []).append(user_id)
+    return found

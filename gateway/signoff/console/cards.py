@@ -1,0 +1,272 @@
+"""What one question says on the pages: its parts as words, and the answers that may be given. Pure.
+
+Unlike a card in a chat it shows the whole action, so that approving stands beside all that is approved. One that is
+too long for a list of questions is cut there, bears no approving button, and leads to its own page.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Literal
+
+from msgspec import Struct
+
+from signoff.actions import one_line, plain_text, whole_text
+from signoff.cards import REASONS, headline_text, why_lines
+from signoff.changes.deciding import offered
+from signoff.changes.grants import time_box
+from signoff.clipping import clip
+from signoff.console_adapter import PLATFORM
+from signoff.display import shown
+from signoff.durations import clock, window
+from signoff.model import ApprovalRequest, Code, FileWrite, Rule, Severity, Tool
+from signoff.statuses import MARKS, execution_line, status_blocks
+from signoff.visible import invisible_count, lookalikes
+from signoff.wording import PlaceTitle, agent_name, person_name, safe_name, t
+
+LISTED_CHARS = 16_000
+"""A longer action is whole on its own page only: a list of such would hide what stands below it."""
+LONG_LINES = 14
+SHAPES: dict[Severity, str] = {"low": "○", "medium": "◐", "high": "▲", "critical": "■"}
+RANKS: dict[Severity, int] = {"critical": 0, "high": 1, "medium": 2, "low": 3}
+BOX = "30m"
+
+May = Literal["decide", "look"]
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """A wider answer with the sentence that says how wide."""
+
+    choice: str
+    label: str
+    sentence: str
+
+
+class CardView(Struct, frozen=True, kw_only=True):
+    """One question, in words. Lists of sentences are in the order they are read."""
+
+    id: str
+    short_id: str
+    digest: str
+    severity: Severity
+    shape: str
+    pending: bool
+    outcome: str
+    headline: str
+    host: str
+    cwd: str
+    code: str
+    language: str
+    whole: bool
+    """Whether `code` is the whole action."""
+    long: bool
+    line: str
+    """The action on one line."""
+    facts: tuple[str, ...]
+    claims: tuple[str, ...]
+    who: str
+    expires_at: datetime | None
+    until: str
+    verdict: str
+    verdict_mark: str
+    after: tuple[str, ...]
+    """What became of it, line by line."""
+    grant_id: str
+    once: str
+    """The label of the plain approval; empty where it is not on offer."""
+    deny: str
+    once_all: str
+    offers: tuple[Offer, ...]
+    reasons: tuple[tuple[str, str], ...]
+    can_wait: bool
+    can_undo: bool
+    decides: bool
+    why: tuple[str, ...]
+    counted: int
+    upto: int
+    waits: int
+    places: tuple[str, ...]
+
+
+class Beside(Struct, frozen=True, kw_only=True):
+    """What a view needs beside the request's own row."""
+
+    now: datetime
+    title: PlaceTitle
+    parent: str | None = None
+    """The parent's agent, for a child's question."""
+    next_of: ApprovalRequest | None = None
+
+
+def card_view(row: ApprovalRequest, beside: Beside, *, may: May, mine: bool, listed: bool) -> CardView:
+    """The view of `row`. `mine`: this reader may take the approval back. `listed`: among others, so not too long."""
+    code, whole = _action(row, listed=listed)
+    pending = row.outcome is None
+    choices = offered(row) if pending and may == "decide" else ()
+    approving = choices if whole else ()
+    verdict, after = _status(row, beside)
+    return CardView(
+        id=row.request_id,
+        short_id=row.short_id,
+        digest=row.digest,
+        severity=row.severity,
+        shape=SHAPES[row.severity],
+        pending=pending,
+        outcome=row.outcome or "",
+        headline=headline_text(row),
+        host=safe_name(row.host) if row.host else "",
+        cwd=shown(getattr(row.action, "cwd", None) or "", prose=True),
+        code=code,
+        language="diff" if isinstance(row.action, FileWrite) else "",
+        whole=whole,
+        long=code.count("\n") > LONG_LINES or len(code) > 1000,
+        line=one_line(row.action),
+        facts=tuple(_facts(row, beside)),
+        claims=tuple(_claims(row)),
+        who=_who(row, beside.parent),
+        expires_at=row.expires_at if pending else None,
+        until=_until(row, beside.now) if pending else "",
+        verdict=verdict,
+        verdict_mark=MARKS.get(row.outcome or "", ""),
+        after=after,
+        grant_id=row.grant_id or "",
+        once=_once_label(row) if "once" in approving else "",
+        deny=_deny_label(row),
+        once_all=t("button.once_all", count=row.waiters + 1) if "once_all" in approving and row.waiters else "",
+        offers=tuple(_offers(row, approving, beside.now)),
+        reasons=tuple((name, t(f"button.{name}")) for name in REASONS),
+        can_wait=row.expires_at is not None,
+        can_undo=mine and undoable(row),
+        decides=pending and may == "decide",
+        why=tuple(why_lines(row)),
+        counted=row.waiters,
+        upto=row.last_follow_no,
+        waits=row.waiters + 1 if pending else 0,
+        places=tuple(safe_name(str(place)) for place in row.delivered_to if place.platform != PLATFORM),
+    )
+
+
+def undoable(row: ApprovalRequest) -> bool:
+    """Whether the approval can still be taken back: a person gave it and nothing has started."""
+    return (
+        row.outcome == "approved"
+        and row.execution.state == "none"
+        and any(actor.type == "person" for actor in row.decided_by)
+    )
+
+
+def needs_second_step(row: ApprovalRequest, choice: str) -> bool:
+    """Critical takes a second step for any approval; a standing grant for code or tools takes one too."""
+    wide = choice == "always" and isinstance(row.action, Code | Tool)
+    return choice != "deny" and (row.severity == "critical" or wide)
+
+
+def _action(row: ApprovalRequest, *, listed: bool) -> tuple[str, bool]:
+    text = whole_text(row.action)
+    if not listed or len(text) <= LISTED_CHARS:
+        return text, True
+    return clip(text, note=lambda n: t("clip.hidden_with_link", count=n)).text, False
+
+
+def long_action(row: ApprovalRequest) -> bool:
+    """Whether making its view takes so long that it should not hold up the event loop."""
+    return len(plain_text(row.action)) > LISTED_CHARS
+
+
+def _facts(row: ApprovalRequest, beside: Beside) -> list[str]:
+    """A line each, only when true."""
+    lines = []
+    if row.outcome is None and row.waiters:
+        lines.append(t("fact.waiting", count=row.waiters + 1))
+    before = beside.next_of
+    if before is not None and before.decided_by:
+        when = clock(before.decided_at or beside.now, now=beside.now)
+        person = person_name(before.decided_by[0])
+        lines.append(t("fact.next_of", count=before.asked_runs, person=person, clock=when))
+    raw = plain_text(row.action)
+    unseen = invisible_count(raw)
+    if unseen:
+        lines.append(t("fact.invisible", count=unseen))
+    alike = lookalikes(raw)
+    if alike:
+        lines.append(t("fact.lookalikes", letters=", ".join(alike[:5])))
+    return lines
+
+
+def _claims(row: ApprovalRequest) -> list[str]:
+    lines = []
+    if row.agent_reason:
+        lines.append(t("claim.agent", reason=_said(row.agent_reason)))
+    if isinstance(row.action, Rule):
+        lines.append(t("claim.plugin", reason=_said(row.action.reason)))
+    return lines
+
+
+def _said(reason: str) -> str:
+    return " ".join(shown(reason, prose=True).split("\n"))
+
+
+def _who(row: ApprovalRequest, parent: str | None) -> str:
+    agent = agent_name(row)
+    if parent:
+        agent = t("who.child", agent=agent, parent=safe_name(parent))
+    parts = [agent, t("who.session", session=safe_name(row.session_id))]
+    if row.requested_by:
+        parts.append(t("who.requester", requester=safe_name(row.requested_by)))
+    elif row.claimed_for:
+        parts.append(t("claim.requester", requester=safe_name(row.claimed_for)))
+    return " · ".join(parts)
+
+
+def _until(row: ApprovalRequest, now: datetime) -> str:
+    if row.timeout_s is None:
+        return t("until.never")
+    at = row.expires_at or now + timedelta(seconds=row.timeout_s)
+    return t("until.expires_at", clock=clock(at, now=now))
+
+
+def _status(row: ApprovalRequest, beside: Beside) -> tuple[str, tuple[str, ...]]:
+    """The verdict, and the lines under it. Of a pending question: the votes so far."""
+    blocks = status_blocks(row, beside.now, title=beside.title, prefix="/", here=row.decided_copy or "")
+    if not blocks:
+        return "", ()
+    first = "".join(span.text for span in blocks[0].spans)
+    if row.outcome is None:
+        return first, ()
+    verdict = first.removeprefix(f"{MARKS[row.outcome]} ")
+    after = []
+    if row.outcome == "denied" and row.reason:
+        after.append(t("status.reason_given", reason=shown(row.reason, prose=True)))
+    if row.outcome == "approved":
+        after.append(execution_line(row, beside.now))
+    if row.outcome == "blocked":
+        by = row.decided_by[0] if row.decided_by else None
+        after.append(t("status.setting_lift") if by is not None and by.setting else t("status.no_lift"))
+    return verdict, tuple(after)
+
+
+def _once_label(row: ApprovalRequest) -> str:
+    if row.severity == "critical":
+        return t("button.once_critical")
+    return t("button.once_of", count=row.waiters + 1) if row.waiters else t("button.once")
+
+
+def _deny_label(row: ApprovalRequest) -> str:
+    return t("button.deny_all", count=row.waiters + 1) if row.waiters else t("button.deny")
+
+
+def _offers(row: ApprovalRequest, choices: tuple[str, ...], now: datetime) -> list[Offer]:
+    found = []
+    if "session" in choices:
+        label = t("button.session", label=row.label)
+        found.append(Offer(choice="session", label=label, sentence=t("panel.session", breadth=row.breadth)))
+        length = time_box(BOX) or timedelta()
+        until = clock(now + length, now=now)
+        label = t("button.time_box", duration=window(length.total_seconds()), label=row.label)
+        found.append(Offer(choice=BOX, label=label, sentence=t("panel.time_box", breadth=row.breadth, clock=until)))
+    if "always" in choices:
+        sentence = t("panel.always_class", breadth=row.breadth, profile=safe_name(row.profile))
+        label = t("button.always_class", label=row.label)
+        plain = label if needs_second_step(row, "always") else label.removesuffix("…")
+        found.append(Offer(choice="always", label=plain, sentence=sentence))
+    return found

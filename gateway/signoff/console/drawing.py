@@ -1,0 +1,100 @@
+"""From views to HTML. Every template escapes by itself; nothing that somebody else wrote is ever markup."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+from msgspec import Struct
+
+from signoff.durations import clock
+from signoff.wording import t
+
+REMEMBERED_CHARS = 8_000_000
+"""Drawn questions are kept for the next reader up to this many characters together."""
+STATIC_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+
+
+class Asset(Struct, frozen=True):
+    """A file of the pages, and the hash that its address carries."""
+
+    content: bytes
+    content_type: str
+    version: str
+
+
+@lru_cache(maxsize=1)
+def assets() -> dict[str, Asset]:
+    """All static files by name."""
+    found = {}
+    for file in resources.files("signoff.console").joinpath("static").iterdir():
+        kind = STATIC_TYPES.get(file.name.rpartition(".")[2])
+        if kind is not None:
+            content = file.read_bytes()
+            found[file.name] = Asset(content, kind, hashlib.sha256(content).hexdigest()[:12])
+    return found
+
+
+class Drawing:
+    """The templates, and the questions drawn last."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._env = jinja2.Environment(
+            loader=jinja2.PackageLoader("signoff.console"),
+            autoescape=True,
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            auto_reload=False,
+        )
+        self._env.globals.update(t=t, asset=_address)
+        self._env.filters.update(moment=self._moment, iso=_iso)
+        self._kept: OrderedDict[tuple[Any, ...], str] = OrderedDict()
+        self._chars = 0
+        self._place = secrets.token_hex(16)
+        """Stands for the reader's form token in what several readers share."""
+
+    def page(self, name: str, **values: Any) -> str:
+        """A page or a part of one."""
+        return self._env.get_template(name).render(values)
+
+    def shared(self, key: tuple[Any, ...], make: Callable[[str], str]) -> str:
+        """What `make` drew for this key, at most once while it is kept. It is handed the place of the form token."""
+        known = self._kept.get(key)
+        if known is not None:
+            self._kept.move_to_end(key)
+            return known
+        drawn = make(self._place)
+        self._kept[key] = drawn
+        self._chars += len(drawn)
+        while self._chars > REMEMBERED_CHARS and len(self._kept) > 1:
+            self._chars -= len(self._kept.popitem(last=False)[1])
+        return drawn
+
+    def known(self, key: tuple[Any, ...]) -> str | None:
+        """What is kept for this key."""
+        return self._kept.get(key)
+
+    def own(self, drawn: str, token: str) -> Markup:
+        """A shared drawing for one reader."""
+        return Markup(drawn.replace(self._place, token))  # noqa: S704  # a template made it, which escaped everything
+
+    def _moment(self, at: datetime | None) -> str:
+        return clock(at, now=self._now()) if at is not None else ""
+
+
+def _address(name: str) -> str:
+    return f"/console/static/{name}?v={assets()[name].version}"
+
+
+def _iso(at: datetime | None) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if at is not None else ""

@@ -1,0 +1,215 @@
+"""The pages that list what else there is: sessions, grants, and how the platforms are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct
+
+from signoff.display import shown
+from signoff.durations import clock, duration
+from signoff.model import ApprovalRequest, Grant, Notifier, Session, Turn
+from signoff.routing import UNATTENDED, mode_setting
+from signoff.rows import session_key
+from signoff.server.core import Core
+from signoff.settings import Profile
+from signoff.wording import person_name, safe_name, t
+
+PAGE, MOST_SESSIONS, SHOWN_SESSIONS = 500, 20_000, 300
+
+
+class SessionLine(Struct, frozen=True, kw_only=True):
+    """One open session. `depth`: how many stand above it."""
+
+    id: str
+    name: str
+    kind: str
+    agent: str
+    answers: str
+    state: str
+    waits: int
+    grants: int
+    bypass: str
+    depth: int
+
+
+class GrantLine(Struct, frozen=True, kw_only=True):
+    """One live grant."""
+
+    id: str
+    scope: str
+    label: str
+    shown: str
+    person: str
+    at: datetime
+    session: str
+    until: datetime | None
+
+
+class Part(Struct, frozen=True, kw_only=True):
+    """One platform, the store, or a loop that fails."""
+
+    name: str
+    state: str
+    good: bool
+    heard: datetime | None
+    waiting: int | None
+    note: str
+    history: tuple[str, ...] = ()
+
+
+async def sessions(core: Core, profile: Profile, now: datetime) -> tuple[list[SessionLine], int]:
+    """The open sessions, children under their parents, and how many more there are."""
+    found = await _open_sessions(core, profile.name)
+    waits = Counter(
+        row.session_id for row in await core.broker.pending(profile.name, limit=5000) if row.outcome is None
+    )
+    below: dict[str | None, list[Session]] = {}
+    names = {session.session_id for session in found}
+    for session in found:
+        below.setdefault(session.parent if session.parent in names else None, []).append(session)
+    ordered: list[tuple[Session, int]] = []
+    stack = [(session, 0) for session in reversed(below.get(None, []))]
+    while stack and len(ordered) < SHOWN_SESSIONS:
+        session, depth = stack.pop()
+        ordered.append((session, depth))
+        stack += [(child, min(depth + 1, 8)) for child in reversed(below.get(session.session_id, []))]
+    lines = [await _session_line(core, profile, session, waits, depth, now) for session, depth in ordered]
+    return lines, len(found) - len(lines)
+
+
+async def _open_sessions(core: Core, profile: str) -> list[Session]:
+    """Newest first."""
+    found: list[Session] = []
+    after: str | None = None
+    for _ in range(MOST_SESSIONS // PAGE):
+        rows = await core.store.find(Session, "profile", profile, limit=PAGE, after=after)
+        found += [row for row in rows if row.closed_at is None]
+        if len(rows) < PAGE:
+            break
+        after = session_key(profile, rows[-1].session_id)
+    return found[::-1]
+
+
+async def _session_line(
+    core: Core, profile: Profile, session: Session, waits: Counter[str], depth: int, now: datetime
+) -> SessionLine:
+    key = session_key(profile.name, session.session_id)
+    turns = await core.store.find(Turn, "open_session", key, limit=1)
+    grants = await core.store.find(Grant, "live_session", key, limit=100)
+    bypass = session.bypass_until
+    return SessionLine(
+        id=session.session_id,
+        name=safe_name(session.session_id),
+        kind=session.kind,
+        agent=safe_name(session.agent) if session.agent else "",
+        answers=await _answers(core, profile, session),
+        state=t("console.session.working") if turns else t("console.session.idle"),
+        waits=waits[session.session_id],
+        grants=len(grants),
+        bypass=t("console.session.until", clock=clock(bypass, now=now)) if bypass and bypass > now else "",
+        depth=depth,
+    )
+
+
+async def _answers(core: Core, profile: Profile, session: Session) -> str:
+    if session.kind in UNATTENDED:
+        mode = mode_setting(session.kind)
+        return t("console.session.nobody", setting=mode, value=str(getattr(profile.approvals, mode)))
+    if session.kind == "child":
+        return t("console.session.parent", session=safe_name(session.parent or ""))
+    if session.destination is not None:
+        return safe_name(str(session.destination))
+    now = core.clock.now()
+    for name, key in ((session.session_id, "app"), ("", "open")):
+        found = await core.store.find(Notifier, "session", session_key(profile.name, name), limit=10)
+        if any(each.gone_at is None or each.gone_at > now for each in found):
+            return t(f"console.session.{key}")
+    if profile.approvals.fallback_destination is not None:
+        return safe_name(str(profile.approvals.fallback_destination))
+    mode = mode_setting(session.kind)
+    return t("console.session.nobody", setting=mode, value=str(getattr(profile.approvals, mode)))
+
+
+async def grants(core: Core, profile: str) -> list[GrantLine]:
+    """The live grants, newest first."""
+    rows = await core.broker.grants(profile, limit=1000)
+    return [
+        GrantLine(
+            id=row.grant_id,
+            scope=t(f"console.scope.{row.scope}"),
+            label=row.label,
+            shown=row.shown,
+            person=person_name(row.by),
+            at=row.created_at,
+            session=safe_name(row.session_id) if row.session_id else "",
+            until=row.expires_at,
+        )
+        for row in reversed(rows)
+    ]
+
+
+async def health(core: Core, profile: str, waiting: dict[str, int], *, details: bool) -> list[Part]:
+    """The platforms of this profile, the store, and what keeps failing. `waiting`: cards to send, by platform;
+    `details`: also what only operators may read, such as where the store is."""
+    facts = await core.health()
+    parts = []
+    for name, each in facts.get("platforms", {}).items():
+        owner, _, platform = name.partition("/")
+        if owner == profile:
+            parts.append(_platform(core, platform, each, waiting.get(platform, 0)))
+    parts.append(_store(facts.get("store", {}), details=details))
+    parts += [
+        Part(
+            name=t("console.health.loop"),
+            state=t("console.health.failed"),
+            good=False,
+            heard=None,
+            waiting=None,
+            note=shown(str(trouble), prose=True),
+        )
+        for trouble in facts.get("failing", ())
+    ]
+    return parts
+
+
+def _platform(core: Core, platform: str, each: dict[str, Any], waiting: int) -> Part:
+    state = str(each.get("state", ""))
+    title = next((a.info.title for (_, name), a in core.adapters.items() if name == platform), platform)
+    return Part(
+        name=title,
+        state=t(f"console.health.{state}"),
+        good=state == "ready",
+        heard=each.get("last_heard_at"),
+        waiting=waiting,
+        note=shown(str(each.get("detail", "")), prose=True),
+        history=tuple(shown(str(line), prose=True) for line in each.get("history", ())[-10:]),
+    )
+
+
+def _store(facts: dict[str, Any], *, details: bool) -> Part:
+    good = facts.get("status", "ok") == "ok"
+    notes = [f"{name}: {value}" for name, value in facts.items() if isinstance(value, str | int | float)]
+    return Part(
+        name=t("console.health.store"),
+        state=t("console.health.ready") if good else t("console.health.failed"),
+        good=good,
+        heard=None,
+        waiting=None,
+        note=shown(" · ".join(note for note in notes if not note.startswith("status")), prose=True) if details else "",
+    )
+
+
+def started(core: Core, now: datetime) -> str:
+    """How long this gateway has been up."""
+    return duration((now - core.started_at).total_seconds())
+
+
+def rows_waiting(rows: list[ApprovalRequest]) -> dict[str, int]:
+    """By platform: the questions whose card was not shown there yet."""
+    found: Counter[str] = Counter()
+    for row in rows:
+        found.update(place.platform for place in row.destinations if place not in row.delivered_to)
+    return dict(found)

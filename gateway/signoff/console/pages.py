@@ -1,0 +1,209 @@
+"""The pages for looking: what waits, one story, the history, sessions, grants, health; and their streams and files."""
+
+from __future__ import annotations
+
+import msgspec
+from aiohttp import web
+
+from signoff.console import history as past
+from signoff.console import lists
+from signoff.console import story as stories
+from signoff.console.desk import Desk
+from signoff.console.drawing import assets
+from signoff.console.live import Channel
+from signoff.console.reading import LISTED, MOST_READ
+from signoff.console.visit import HEADERS, NotHere, Visit, html
+from signoff.durations import duration
+from signoff.errors import RequestNotFound
+from signoff.model import OUTCOMES, ApprovalRequest
+from signoff.record import approval_of
+from signoff.server.faults import RouteNotFound
+from signoff.server.routes import OPS
+from signoff.wording import t
+
+
+async def pending(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """The questions that wait, with their answers."""
+    seat = visit.seat
+    rows = await desk.reading.pending(seat.profile)
+    number = max(1, _number(visit.query("page")) or 1)
+    shown = rows[(number - 1) * LISTED : number * LISTED]
+    ended = await _just_ended(desk, seat.profile) if number == 1 else []
+    response = await desk.page(
+        visit,
+        "pending",
+        t("console.title.pending"),
+        cards=await desk.reading.cards([*shown, *ended], seat, visit.token),
+        index=[(row.short_id, row.severity) for row in shown],
+        listed=[f"{row.request_id} {row.digest} {row.waiters} {row.last_follow_no}" for row in shown],
+        approvable=sum(1 + row.waiters for row in shown if row.severity != "critical"),
+        runs=sum(1 + row.waiters for row in shown),
+        number=number,
+        before=number > 1,
+        after=len(rows) > number * LISTED,
+        total=len(rows),
+        most=MOST_READ,
+        last=_last_answer(desk, ended),
+    )
+    return response
+
+
+async def _just_ended(desk: Desk, profile: str) -> list[ApprovalRequest]:
+    found = [await desk.reading.get(profile, name) for name in desk.live.just_ended(profile)]
+    return [row for row in found if row is not None and row.outcome is not None][-LISTED:]
+
+
+def _last_answer(desk: Desk, ended: list[ApprovalRequest]) -> str:
+    times = [row.decided_at for row in ended if row.decided_at is not None]
+    return duration((desk.core.clock.now() - max(times)).total_seconds()) if times else ""
+
+
+async def card(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """One question, drawn for a list."""
+    row = await desk.reading.get(visit.seat.profile, visit.params[0])
+    if row is None:
+        raise RequestNotFound
+    return html(str(desk.drawing.own(await desk.reading.card(row, visit.seat), visit.token)))
+
+
+async def story(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """One request's story, with its answers while it waits."""
+    row = await desk.reading.find(visit.seat.profile, visit.params[0])
+    now = desk.core.clock.now()
+    store = desk.core.store
+    told = stories.steps(row, await stories.copies_of(store, row), await stories.events_of(store, row), now)
+    return await desk.page(
+        visit,
+        "story",
+        t("console.title.story", id=row.short_id),
+        here="",
+        c=await desk.reading.view(row, visit.seat, listed=False),
+        steps=told,
+        leader=await stories.newer_id(store, row),
+        link=(desk.url or "").rstrip("/") + f"/console/r/{row.short_id}",
+        next=f"/console/r/{row.short_id}",
+        alone=True,
+    )
+
+
+async def record(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """The record of a request and its events, as a file. The action is masked."""
+    row = await desk.reading.find(visit.seat.profile, visit.params[0])
+    events = await stories.events_of(desk.core.store, row)
+    told = {"approval": approval_of(row, desk.core.clock.now()), "events": events}
+    return _file(msgspec.json.format(msgspec.json.encode(told)), "application/json", f"{row.short_id}.json")
+
+
+async def history(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """What has ended."""
+    wish = _wish(visit)
+    found = await past.page(
+        desk.core.store,
+        desk.reading,
+        visit.seat.profile,
+        wish,
+        before=_number(visit.query("before")),
+        now=desk.core.clock.now(),
+    )
+    query = {name: value for name, value in msgspec.structs.asdict(wish).items() if value}
+    url = visit.request.rel_url.with_path("/console/history").with_query(query)
+    older = str(url.update_query(before=str(found.before))) if found.before is not None else ""
+    return await desk.page(
+        visit,
+        "history",
+        t("console.title.history"),
+        lines=found.lines,
+        wish=wish,
+        outcomes=sorted(OUTCOMES),
+        older=older,
+        newest=str(url) if visit.query("before") else "",
+        csv=str(url.with_path("/console/history.csv")),
+    )
+
+
+async def history_csv(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """The same for a spreadsheet: the newest 5,000 that are wanted."""
+    found = await past.page(
+        desk.core.store,
+        desk.reading,
+        visit.seat.profile,
+        _wish(visit),
+        before=None,
+        now=desk.core.clock.now(),
+        limit=past.CSV_ROWS,
+    )
+    return _file(b"".join(past.as_csv(found.lines)), "text/csv; charset=utf-8", "signoff-history.csv")
+
+
+async def sessions(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """The open sessions."""
+    profile = desk.core.broker.profile(visit.seat.profile)
+    lines, more = await lists.sessions(desk.core, profile, desk.core.clock.now())
+    return await desk.page(visit, "sessions", t("console.title.sessions"), lines=lines, more=more)
+
+
+async def grants(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """The live grants."""
+    return await desk.page(
+        visit, "grants", t("console.title.grants"), lines=await lists.grants(desk.core, visit.seat.profile)
+    )
+
+
+async def health(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """How the platforms and the store are."""
+    seat = visit.seat
+    waiting = lists.rows_waiting(await desk.reading.pending(seat.profile))
+    parts = await lists.health(desk.core, seat.profile, waiting, details=seat.scope in OPS)
+    return await desk.page(
+        visit,
+        "health",
+        t("console.title.health"),
+        parts=parts,
+        troubles=sum(not part.good for part in parts),
+        up=lists.started(desk.core, desk.core.clock.now()),
+        pages_open=len(desk.live),
+    )
+
+
+async def events(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """What changes, as server-sent events."""
+    seat = visit.seat
+    if not desk.live.room(seat):
+        raise NotHere("too_many_pages", 429)
+    header = visit.request.headers.get("Last-Event-ID", "")
+    after = _number(header) if header else _number(visit.query("after"))
+    channel = Channel(seat, visit.token, "cards" if visit.query("kind") == "cards" else "touch")
+
+    async def still() -> bool:
+        return await desk.seats.find(visit.cookie) is not None
+
+    return await desk.live.serve(visit.request, channel, after, still)
+
+
+async def still_in(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """Nothing, for whoever is logged in: a page that lost its stream asks whether it may go on."""
+    return web.Response(status=204, headers=HEADERS)
+
+
+async def static(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """A file of the pages; its address changes with its content."""
+    asset = assets().get(visit.params[0])
+    if asset is None:
+        raise RouteNotFound
+    headers = {**HEADERS, "Content-Type": asset.content_type}
+    if visit.query("v") == asset.version:
+        headers["Cache-Control"] = "public, max-age=31536000, immutable"
+    return web.Response(body=asset.content, headers=headers)
+
+
+def _wish(visit: Visit) -> past.Filter:
+    return past.wanted(visit.query("q"), visit.query("outcome"), visit.query("agent"), visit.query("person"))
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 18 else None
+
+
+def _file(content: bytes, kind: str, name: str) -> web.Response:
+    headers = {**HEADERS, "Content-Type": kind, "Content-Disposition": f'attachment; filename="{name}"'}
+    return web.Response(body=content, headers=headers)

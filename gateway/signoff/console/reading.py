@@ -1,0 +1,120 @@
+"""What the pages read of the store: the questions that wait, and what stands beside one of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from markupsafe import Markup
+
+from signoff.broker import same_person
+from signoff.console.cards import RANKS, Beside, CardView, May, card_view, long_action
+from signoff.console.drawing import Drawing
+from signoff.console.seats import Seat
+from signoff.errors import RequestNotFound
+from signoff.model import ApprovalRequest, Session
+from signoff.rows import request_key, session_key
+from signoff.server.core import Core
+
+MOST_READ = 5000
+"""More waiting questions than people answer in a day; beyond, the page says how many it leaves out."""
+LISTED = 100
+"""Questions on one page."""
+
+
+class Reading:
+    """Reads rows and draws questions for one reader or for many."""
+
+    def __init__(self, core: Core, drawing: Drawing) -> None:
+        self._core = core
+        self._drawing = drawing
+
+    async def pending(self, profile: str) -> list[ApprovalRequest]:
+        """The questions that wait, the gravest first, then the oldest. One that waits on another's card is not one."""
+        rows = await self._core.broker.pending(profile, limit=MOST_READ)
+        return sorted((row for row in rows if row.leader_id is None), key=_rank)
+
+    async def find(self, profile: str, reference: str) -> ApprovalRequest:
+        """A request by its id or short id. Raises `RequestNotFound`."""
+        if not reference.isprintable() or len(reference) > 200:
+            raise RequestNotFound
+        return await self._core.broker.find(profile, reference)
+
+    async def get(self, profile: str, request_id: str) -> ApprovalRequest | None:
+        """A request by its id."""
+        return await self._core.store.get(ApprovalRequest, request_key(profile, request_id))
+
+    def title(self, platform: str) -> str:
+        """A platform's name for people."""
+        for (_, name), adapter in self._core.adapters.items():
+            if name == platform:
+                return adapter.info.title
+        return platform.capitalize()
+
+    async def view(self, row: ApprovalRequest, seat: Seat, *, listed: bool) -> CardView:
+        """One question in words."""
+        beside = await self._beside(row)
+        may, mine = _ways(row, seat)
+        if long_action(row):
+            return await asyncio.to_thread(card_view, row, beside, may=may, mine=mine, listed=listed)
+        return card_view(row, beside, may=may, mine=mine, listed=listed)
+
+    async def card(self, row: ApprovalRequest, seat: Seat) -> str:
+        """One question drawn for a list, with the place of the form token in it: see `Drawing.own`."""
+        key = (row.profile, row.request_id, *_ways(row, seat), _stamp(row))
+        known = self._drawing.known(key)
+        if known is not None:
+            return known
+        view = await self.view(row, seat, listed=True)
+        return self._drawing.shared(
+            key, lambda place: self._drawing.page("card.html", c=view, csrf=place, next="/console", alone=False)
+        )
+
+    async def cards(self, rows: Iterable[ApprovalRequest], seat: Seat, token: str) -> list[Markup]:
+        """Several questions drawn for one reader; others get their turn in between."""
+        drawn = []
+        for row in rows:
+            drawn.append(self._drawing.own(await self.card(row, seat), token))
+            await asyncio.sleep(0)
+        return drawn
+
+    async def _beside(self, row: ApprovalRequest) -> Beside:
+        store = self._core.store
+        parent = None
+        if row.kind == "child":
+            session = await store.get(Session, session_key(row.profile, row.session_id))
+            above = session.parent if session is not None else None
+            if above is not None:
+                other = await store.get(Session, session_key(row.profile, above))
+                parent = (other.agent if other else None) or above
+        next_of = None
+        if row.next_of:
+            next_of = await self.get(row.profile, row.next_of)
+        return Beside(now=self._core.clock.now(), title=self.title, parent=parent, next_of=next_of)
+
+
+def _rank(row: ApprovalRequest) -> tuple[int, float]:
+    return RANKS[row.severity], row.created_at.timestamp()
+
+
+def _ways(row: ApprovalRequest, seat: Seat) -> tuple[May, bool]:
+    may: May = "decide" if seat.scope in ("approver", "admin") else "look"
+    mine = may == "decide" and (
+        seat.scope == "admin" or any(same_person(seat.actor, decider) for decider in row.decided_by)
+    )
+    return may, mine
+
+
+def _stamp(row: ApprovalRequest) -> tuple[object, ...]:
+    """Changes with everything that a drawn question shows of its row."""
+    return (
+        row.card_version,
+        row.outcome,
+        row.waiters,
+        row.last_follow_no,
+        row.expires_at,
+        len(row.votes),
+        row.execution.state,
+        row.execution.ended_at,
+        len(row.delivered_to),
+    )

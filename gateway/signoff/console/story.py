@@ -1,0 +1,158 @@
+"""One request's story: asked, judged why, shown where, refused to whom, decided by whom, started, ran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import Struct
+
+from signoff.cards import why_lines
+from signoff.display import shown
+from signoff.durations import duration
+from signoff.endings import user_summary
+from signoff.model import ApprovalRequest, Copy, Event
+from signoff.ports import Store
+from signoff.rows import request_key
+from signoff.statuses import execution_line
+from signoff.wording import agent_name, people, person_name, safe_name, t
+
+PAGE, MOST_EVENTS = 1000, 20_000
+"""The log of a session is read up to here for what is told of one of its requests."""
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One line of the story."""
+
+    at: datetime
+    word: str
+    text: str
+    more: tuple[str, ...] = ()
+
+
+async def events_of(store: Store, row: ApprovalRequest) -> list[Event]:
+    """What the log tells of one request, in order."""
+    found: list[Event] = []
+    after = 0
+    for _ in range(MOST_EVENTS // PAGE):
+        page = await store.events(row.profile, after, limit=PAGE, session_id=row.session_id)
+        found += [event for event in page if event.request_id == row.request_id]
+        if len(page) < PAGE:
+            break
+        after = page[-1].seq
+    return found
+
+
+async def copies_of(store: Store, row: ApprovalRequest) -> list[Copy]:
+    """The cards that ask for it."""
+    key = request_key(row.profile, row.leader_id or row.request_id)
+    return [copy for copy in await store.find(Copy, "request", key, limit=200) if copy.kind == "card"]
+
+
+async def newer_id(store: Store, row: ApprovalRequest) -> str:
+    """The short id of the request whose card this one waits on; empty for one with a card of its own."""
+    if row.leader_id is None:
+        return ""
+    leader = await store.get(ApprovalRequest, request_key(row.profile, row.leader_id))
+    return leader.short_id if leader is not None else ""
+
+
+def steps(row: ApprovalRequest, copies: Sequence[Copy], events: Sequence[Event], now: datetime) -> list[Step]:
+    """The story in order of time. Pure."""
+    told = [_asked(row), _judged(row)]
+    told += [step for copy in copies for step in _shown(row, copy)]
+    told += [_refused(event) for event in events if event.type == "tap.refused"]
+    told += [_vote(row, event) for event in events if event.type == "approval.vote"]
+    told += [
+        Step(at=event.at, word=t("console.step.promoted"), text=t("console.story.promoted"))
+        for event in events
+        if event.type == "approval.promoted"
+    ]
+    told += _ended(row, now)
+    told += _ran(row, now)
+    return sorted(told, key=lambda step: step.at)
+
+
+def _asked(row: ApprovalRequest) -> Step:
+    parts = [agent_name(row), t("who.session", session=safe_name(row.session_id))]
+    if row.turn_id:
+        parts.append(t("console.story.turn", turn=safe_name(row.turn_id)))
+    if row.requested_by:
+        parts.append(t("who.requester", requester=safe_name(row.requested_by)))
+    elif row.claimed_for:
+        parts.append(t("claim.requester", requester=safe_name(row.claimed_for)))
+    return Step(at=row.created_at, word=t("console.step.asked"), text=" · ".join(parts))
+
+
+def _judged(row: ApprovalRequest) -> Step:
+    born = row.outcome in ("blocked", "staged") or any(by.type in ("policy", "grant") for by in row.decided_by)
+    text = user_summary(row, row.created_at) if born and row.outcome else t("console.story.asks_person")
+    return Step(at=row.created_at, word=t("console.step.judged"), text=text, more=tuple(why_lines(row)))
+
+
+def _shown(row: ApprovalRequest, copy: Copy) -> list[Step]:
+    place = safe_name(str(copy.destination))
+    if copy.sent_at is not None:
+        took = duration(max((copy.sent_at - copy.created_at).total_seconds(), 0.0))
+        text = t("console.story.shown", place=place, duration=took)
+        return [Step(at=copy.sent_at, word=t("console.step.shown"), text=text)]
+    if copy.state == "failed" or copy.error:
+        why = shown(copy.error or "", prose=True)
+        text = t("console.story.not_shown", place=place, cause=why)
+        return [Step(at=copy.first_attempt_at or copy.created_at, word=t("console.step.not_shown"), text=text)]
+    if copy.state in ("queued", "sending"):
+        text = t("console.story.queued", place=place)
+        return [Step(at=copy.created_at, word=t("console.step.queued"), text=text)]
+    return []
+
+
+def _refused(event: Event) -> Step:
+    data = event.data
+    name = safe_name(str(data.get("name") or ""))
+    account = safe_name(f"{data.get('platform', '')} {data.get('user_id', '')}")
+    who = t("who.unbound", name=name, account=account) if name else account
+    why = str(data.get("why", "unknown"))
+    known = f"console.why_refused.{why}"
+    text = t("console.story.refused", who=who, why=t(known) if why in WHY_REFUSED else safe_name(why))
+    return Step(at=event.at, word=t("console.step.refused"), text=text)
+
+
+WHY_REFUSED = frozenset(
+    {"nobody", "not_listed", "guest", "scope", "forged", "unknown", "moved", "late", "replaced", "others_panel",
+     "second_hand"}
+)  # fmt: skip
+"""The reasons that have words of their own."""
+
+
+def _vote(row: ApprovalRequest, event: Event) -> Step:
+    vote = next((each for each in row.votes if each.at == event.at), None)
+    text = person_name(vote.by) if vote is not None else ""
+    return Step(at=event.at, word=t("console.step.vote"), text=text)
+
+
+def _ended(row: ApprovalRequest, now: datetime) -> list[Step]:
+    if row.outcome is None or row.decided_at is None:
+        return []
+    more = []
+    if row.decided_by and all(by.type == "person" for by in row.decided_by):
+        by = row.decided_by[-1]
+        via = t(f"console.via.{by.via}", place=(by.platform or "").capitalize()) if by.via else ""
+        took = duration(max((row.decided_at - row.created_at).total_seconds(), 0.0))
+        more.append(t("console.story.answered", person=people(row.decided_by), via=via or "–", duration=took))
+    if row.grant_id:
+        more.append(t("console.story.grant", grant=row.grant_id))
+    word = t(f"outcome_word.{row.outcome}")
+    return [Step(at=row.decided_at, word=word, text=user_summary(row, now), more=tuple(more))]
+
+
+def _ran(row: ApprovalRequest, now: datetime) -> list[Step]:
+    if row.outcome != "approved":
+        return []
+    ran, told = row.execution, []
+    if ran.claimed_at is not None:
+        text = t("console.story.started", agent=agent_name(row), digest=row.digest[:8])
+        told.append(Step(at=ran.claimed_at, word=t("console.step.started"), text=text))
+    if ran.ended_at is not None:
+        line = execution_line(row, now)
+        told.append(Step(at=ran.ended_at, word=t(f"console.state.{ran.state}"), text=line))
+    return told

@@ -1,0 +1,393 @@
+"""From many requests to one message that lists them: pure, the same three voices as on cards.
+
+Up to five are shown with their action, up to twenty in a line each, more in groups of one rule and host. Whatever is
+not whole on the message is in its file; without the file nothing can be approved on it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from signoff.actions import one_line, whole_text
+from signoff.cards import SEVERITY_MARKS, Facts, claimed, headline_text, ticking
+from signoff.changes.digests import Listed, approvable, face_at
+from signoff.clipping import clip, units
+from signoff.display import shown
+from signoff.durations import clock
+from signoff.model import ApprovalRequest, Attachment, Block, Button, Card, Copy, Severity, Span
+from signoff.statuses import MARKS
+from signoff.tokens import Signer
+from signoff.wording import agent_name, cause_words, people, safe_name, t
+
+FULL = 5
+"""So many are shown with their action, and so many have a button that opens their card."""
+LINES = 20
+"""So many are named one by one; more are grouped."""
+GROUPS = 15
+OUTCOMES = 6
+"""Status lines; more ways to end are counted together."""
+ROOM_UNITS = 250
+"""Left free of a message for what escapes and marks add to it."""
+LINE_HEAD_UNITS, LINE_TAIL_UNITS = 45, 20
+"""Of an action that stands in one line among many."""
+GRAVEST: tuple[Severity, ...] = ("critical", "high", "medium", "low")
+STATES = {"none": "not_started", "claimed": "running"}
+"""Words for execution states; all others are their own."""
+
+
+class _List(Struct, frozen=True):
+    """The listed questions as blocks, and how many of them found no place on the message."""
+
+    blocks: tuple[Block, ...]
+    hidden: int = 0
+
+
+def digest_card(
+    digest: Copy,
+    listed: Sequence[Listed],
+    facts: Facts,
+    signer: Signer,
+    *,
+    max_units: int,
+    attach: bool,
+    file: Attachment | None,
+) -> Card:
+    """The digest as its rows stand. `attach`: the whole texts are in reach; `file` goes with this message."""
+    ended = [each for each in listed if each.row.outcome is not None]
+    waiting = _gravest_first(each for each in listed if each.row.outcome is None)
+    whole = attach or not needs_file(listed)
+    top = [*_statuses(ended, waiting, facts.now), *_results(ended)]
+    if waiting:
+        top.append(Block("text", (Span(_title(waiting), "bold"),)))
+    top.append(_line(_who(listed)))
+    if any(each.copy.again for each in listed):
+        top.append(_line(t("fact.sent_again")))
+    foot = _foot(digest, listed, waiting, facts.now, whole=whole)
+    room = max_units - ROOM_UNITS - sum(_size(block) for block in (*top, *foot))
+    body = _list(waiting or _gravest_first(ended), room)
+    more = [_line(_more(digest, body.hidden, whole=whole))] if body.hidden else []
+    return Card(
+        blocks=(*top, *body.blocks, *more, *foot),
+        rows=_rows(digest, waiting, signer, whole=whole) if waiting else (),
+        attachment=file,
+        silent=all(each.row.severity == "low" for each in listed),
+    )
+
+
+def needs_file(listed: Sequence[Listed]) -> bool:
+    """Whether the message alone does not show every action whole."""
+    return len(listed) > FULL or any(one_line(each.row.action) != whole_text(each.row.action) for each in listed)
+
+
+def runs(each: Listed) -> int:
+    """How many runs a listed question stands for on the digest's newest revision."""
+    return (each.copy.faces[-1].shown if each.copy.faces else 0) + 1
+
+
+def _gravest_first(listed: Iterable[Listed]) -> list[Listed]:
+    return sorted(listed, key=lambda each: GRAVEST.index(each.row.severity))
+
+
+def _line(text: str) -> Block:
+    return Block("text", (Span(text),))
+
+
+def _size(block: Block) -> int:
+    """Units of a block with its line end and the marks around it."""
+    return units("".join(span.text for span in block.spans)) + 10
+
+
+# --- the file ------------------------------------------------------------------------------------
+
+
+def file_name(digest: Copy) -> str:
+    """The file with the whole texts, by the time of the digest."""
+    return f"requests-{digest.created_at:%H%M}.txt"
+
+
+def file_part(each: Listed, now: datetime) -> str:
+    """One question in the file. The action's lines are indented, so that none of them can pass for a heading."""
+    row = each.row
+    facts = [row.short_id, headline_text(row), *_host(row), agent_name(row), safe_name(row.session_id), row.digest[:8]]
+    if row.expires_at is not None:
+        facts.append(clock(row.expires_at, now=now))
+    lines = [" · ".join(facts), *(f"    {line}" for line in whole_text(row.action).split("\n"))]
+    if row.agent_reason:
+        lines.append("  " + t("claim.agent", reason=claimed(row.agent_reason)))
+    return "\n".join(lines) + "\n"
+
+
+def file_of(digest: Copy, parts: Sequence[str]) -> Attachment:
+    """The parts as one file."""
+    return Attachment(file_name(digest), "\n".join(parts).encode("utf-8", "backslashreplace"))
+
+
+# --- what is listed ------------------------------------------------------------------------------
+
+
+def _title(waiting: Sequence[Listed]) -> str:
+    return t("digest.title", count=sum(runs(each) for each in waiting), counts=_counts(waiting))
+
+
+def _counts(listed: Sequence[Listed]) -> str:
+    """`2 critical, 8 high`."""
+    total: Counter[Severity] = Counter()
+    for each in listed:
+        total[each.row.severity] += runs(each)
+    known = [(severity, total[severity]) for severity in GRAVEST if total[severity]]
+    return ", ".join(t("digest.counted", count=count, severity=t(f"severity_word.{word}")) for word, count in known)
+
+
+def _who(listed: Sequence[Listed]) -> str:
+    agents = list(dict.fromkeys(agent_name(each.row) for each in listed))
+    sessions = list(dict.fromkeys(each.row.session_id for each in listed))
+    who = ", ".join(agents[:2])
+    if len(agents) > 2:
+        who = t("digest.agents", agents=who, count=len(agents) - 2)
+    if len(sessions) == 1:
+        return f"{who} · {t('who.session', session=safe_name(sessions[0]))}"
+    return f"{who} · {t('digest.sessions', count=len(sessions))}"
+
+
+def _list(listed: Sequence[Listed], room: int) -> _List:
+    if len(listed) > LINES:
+        return _grouped(listed, room)
+    full = list(listed[:FULL]) if len(listed) <= FULL else [e for e in listed[:FULL] if _grave(e)]
+    blocks: list[Block] = []
+    for number, each in enumerate(full):
+        pair = (_line(_entry(each)), Block("code", (Span(one_line(each.row.action)),)))
+        room -= sum(_size(block) for block in pair)
+        if room < 0:
+            return _List(tuple(blocks), len(listed) - number)
+        blocks += pair
+    rest = listed[len(full) :]
+    if not rest:
+        return _List(tuple(blocks))
+    quote, hidden = _lines(rest, room)
+    return _List((*blocks, *quote), hidden)
+
+
+def _grave(each: Listed) -> bool:
+    return each.row.severity in ("critical", "high")
+
+
+def _entry(each: Listed) -> str:
+    row, count = each.row, runs(each)
+    line = headline_text(row, t(f"severity_word.{row.severity}"))
+    if units(line) > 100:
+        line = _clipped(line, 70, 30)
+    values: dict[str, str | int] = {"id": row.short_id, "headline": " · ".join((line, *_host(row)))}
+    text = t("digest.entry_waiters", count=count, **values) if count > 1 else t("digest.entry", **values)
+    return SEVERITY_MARKS[row.severity] + text
+
+
+def _host(row: ApprovalRequest) -> tuple[str, ...]:
+    return (safe_name(row.host),) if row.host else ()
+
+
+def _clipped(text: str, head: int, tail: int) -> str:
+    return clip(
+        text, head_units=head, tail_units=tail, max_lines=1, note=lambda n: t("clip.hidden_short", count=n)
+    ).text
+
+
+def _lines(rest: Sequence[Listed], room: int) -> tuple[tuple[Block, ...], int]:
+    """A line each in a folded quotation, as many as there is room for."""
+    spans = [Span(t("digest.one_line_each", counts=_counts(rest)))]
+    room -= units(spans[0].text) + 10
+    for number, each in enumerate(rest):
+        head = f"\n{SEVERITY_MARKS[each.row.severity]}{each.row.short_id} "
+        action = _clipped(one_line(each.row.action), LINE_HEAD_UNITS, LINE_TAIL_UNITS)
+        tail = "".join(f" · {part}" for part in (*_host(each.row), *([f"×{runs(each)}"] if runs(each) > 1 else [])))
+        room -= units(head + action + tail) + 6
+        if room < 0:
+            return (Block("quote", tuple(spans), fold=True),) if number else (), len(rest) - number
+        spans += [Span(head), Span(action, "code"), *([Span(tail)] if tail else [])]
+    return (Block("quote", tuple(spans), fold=True),), 0
+
+
+def _grouped(listed: Sequence[Listed], room: int) -> _List:
+    """The first critical ones singly, all others by severity, rule and host."""
+    single = [each for each in listed[:FULL] if each.row.severity == "critical"]
+    groups: dict[str, list[Listed]] = {}
+    for each in listed[len(single) :]:
+        line = headline_text(each.row, t(f"severity_word.{each.row.severity}"))
+        groups.setdefault(" · ".join((_clipped(line, 70, 30), *_host(each.row))), []).append(each)
+    pieces = [(_line(_entry(each)), 1) for each in single]
+    for line, group in list(groups.items())[:GROUPS]:
+        pieces.append((_line(t("digest.group", count=sum(runs(each) for each in group), headline=line)), len(group)))
+    blocks, told = [], 0
+    for block, count in pieces:
+        room -= _size(block)
+        if room < 0:
+            break
+        blocks.append(block)
+        told += count
+    return _List(tuple(blocks), len(listed) - told)
+
+
+def _more(digest: Copy, hidden: int, *, whole: bool) -> str:
+    if whole:
+        return t("pending.more_with_file", count=hidden, file=file_name(digest))
+    return t("pending.more", count=hidden)
+
+
+def _foot(
+    digest: Copy, listed: Sequence[Listed], waiting: Sequence[Listed], now: datetime, *, whole: bool
+) -> tuple[Block, ...]:
+    """Where the whole texts are, and when the first one expires."""
+    blocks = []
+    if not whole:
+        blocks.append(_line(t("digest.not_attached")))
+    elif needs_file(listed):
+        blocks.append(_line(t("digest.in_full", count=len(listed), file=file_name(digest))))
+    if waiting:
+        ends = [end for each in waiting if (end := _end(each.row, now)) is not None]
+        spans = ticking("digest.first_expires", min(ends), now) if ends else (Span(t("until.never")),)
+        blocks.append(Block("text", spans))
+    return tuple(blocks)
+
+
+def _end(row: ApprovalRequest, now: datetime) -> datetime | None:
+    if row.timeout_s is None:
+        return None
+    return row.expires_at or now + timedelta(seconds=row.timeout_s)
+
+
+# --- what became of them -------------------------------------------------------------------------
+
+
+class _How(Struct, frozen=True):
+    """One way in which requests ended: a text of the catalogue with its one value, and the segments after the time."""
+
+    outcome: str
+    key: str
+    name: str
+    value: str
+    tail: tuple[str, ...] = ()
+
+
+def _how(row: ApprovalRequest, now: datetime) -> _How:
+    by = row.decided_by[0] if row.decided_by else None
+    if row.outcome == "approved" and by is not None and by.type == "grant":
+        return _How("approved", "approved_grant", "grant", by.grant_id or "")
+    if row.outcome == "approved" and by is not None and by.type == "person":
+        once = row.choice in ("once", "once_all")
+        return _How("approved", "approved_once" if once else "approved", "person", people(row.decided_by))
+    if row.outcome == "denied":
+        reason = (t("status.reason_given", reason=shown(row.reason, prose=True)),) if row.reason else ()
+        return _How("denied", "denied", "person", people(row.decided_by), (t("ending.not_run"), *reason))
+    outcome = row.outcome or "timeout"
+    tail: tuple[str, ...] = (t("ending.not_run"),)
+    if outcome == "cancelled":
+        cause, values = cause_words(row, now)
+        tail = (t(f"ending.cancelled.{cause}", **values), *tail)
+    return _How(outcome, "ended", "outcome", t(f"outcome_word.{outcome}"), tail)
+
+
+def _statuses(ended: Sequence[Listed], waiting: Sequence[Listed], now: datetime) -> list[Block]:
+    """One line for each outcome and person."""
+    groups: dict[_How, list[ApprovalRequest]] = {}
+    for each in ended:
+        groups.setdefault(_how(each.row, now), []).append(each.row)
+    blocks: list[Block] = []
+    left = _left(waiting)
+    for how, rows in list(groups.items())[:OUTCOMES]:
+        at = max(row.decided_at or now for row in rows)
+        values: dict[str, str | int] = {how.name: how.value, "count": sum(row.runs for row in rows)}
+        spans = [Span(f"{MARKS[how.outcome]} "), Span(t(f"digest.{how.key}", **values), "bold"), Span(" · ")]
+        spans.append(Span(clock(at, now=now), "clock", at=at))
+        tail = how.tail
+        if how.outcome == "approved" and left:
+            tail, left = (*tail, left), ""
+        blocks.append(Block("text", (*spans, *(Span(f" · {part}") for part in tail))))
+    rest = sum(len(rows) for rows in list(groups.values())[OUTCOMES:])
+    return [*blocks, _line(t("pending.more", count=rest))] if rest else blocks
+
+
+def _left(waiting: Sequence[Listed]) -> str:
+    if not waiting:
+        return ""
+    count = sum(runs(each) for each in waiting)
+    critical = all(each.row.severity == "critical" for each in waiting)
+    return t("digest.left_critical", count=count) if critical else t("digest.left", count=count)
+
+
+def _results(ended: Sequence[Listed]) -> tuple[Block, ...]:
+    """`Succeeded 95, failed 2, running 1.`, once something was started or will not be."""
+    approved = [each.row for each in ended if each.row.outcome == "approved"]
+    counts = Counter(STATES.get(row.execution.state, row.execution.state) for row in approved)
+    if not counts or set(counts) == {"not_started"}:
+        return ()
+    order = ("failed", "running", "not_started", "not_run", "unknown", "lapsed")
+    words = [t("digest.result.succeeded", count=counts["succeeded"])]
+    words += [t(f"digest.result.{word}", count=counts[word]) for word in order if counts[word]]
+    return (_line(t("digest.results", counts=", ".join(words))),)
+
+
+# --- buttons and the panel -----------------------------------------------------------------------
+
+
+def _token(copy: Copy, signer: Signer, choice: str) -> str:
+    revision = copy.faces[-1].revision if copy.faces else 0
+    return signer.token(copy.copy_id, revision, choice, copy.destination.platform, copy.destination.chat_id)
+
+
+def _rows(digest: Copy, waiting: Sequence[Listed], signer: Signer, *, whole: bool) -> tuple[tuple[Button, ...], ...]:
+    """The ids of the gravest, each opening its own card; then all of them at once."""
+    first = tuple(
+        Button(
+            each.row.short_id,
+            _token(each.copy, signer, "open"),
+            read_as=t("read_as.open", id=each.row.short_id),
+        )
+        for each in waiting[:FULL]
+    )
+    count = sum(runs(each) for each in waiting)
+    deny = Button(t("button.deny_all", count=count), _token(digest, signer, "all_deny"), "danger")
+    can = sum(runs(each) for each in waiting if approvable(each.row))
+    if not whole or not can:
+        return first, (deny,)
+    return first, (Button(t("button.approve_listed", count=can), _token(digest, signer, "all_once")), deny)
+
+
+def meant(panel: Copy, listed: Sequence[Listed]) -> list[Listed]:
+    """What a confirmation opened on a digest would approve: what was on that revision and still waits."""
+    revision = panel.faces[-1].revision if panel.faces else 0
+    return [each for each in listed if approvable(each.row) and face_at(each.copy, revision) is not None]
+
+
+def meant_runs(panel: Copy, listed: Sequence[Listed]) -> int:
+    """How many runs that is, as the revision counted them."""
+    revision = panel.faces[-1].revision if panel.faces else 0
+    faces = [face_at(each.copy, revision) for each in meant(panel, listed)]
+    return sum(face.shown + 1 for face in faces if face is not None)
+
+
+def confirm_card(panel: Copy, listed: Sequence[Listed], signer: Signer) -> Card:
+    """The second tap before many runs: how many, where, and what they do."""
+    which = meant(panel, listed)
+    groups = Counter(shown(each.row.description, prose=True) for each in which)
+    kinds = [t("digest.group", count=count, headline=_clipped(text, 50, 30)) for text, count in groups.most_common(5)]
+    if len(groups) > 5:
+        kinds.append(t("pending.more", count=sum(count for _, count in groups.most_common()[5:])))
+    count = meant_runs(panel, listed)
+    lines = [t("digest.confirm", count=count, place=_places(which), groups=", ".join(kinds))]
+    if any(each.row.outcome is None and each.row.severity == "critical" for each in listed):
+        lines.append(t("digest.critical_stay"))
+    yes = Button(t("button.confirm_listed", count=count), _token(panel, signer, "confirm"))
+    close = Button(t("button.close"), _token(panel, signer, "close"))
+    return Card(blocks=tuple(_line(line) for line in lines), rows=((yes,), (close,)) if which else ((close,),))
+
+
+def _places(listed: Sequence[Listed]) -> str:
+    hosts = {each.row.host for each in listed if each.row.host}
+    if len(hosts) == 1:
+        return safe_name(hosts.pop())
+    if hosts:
+        return t("digest.hosts", count=len(hosts))
+    return ", ".join(list(dict.fromkeys(agent_name(each.row) for each in listed))[:2])

@@ -1,0 +1,144 @@
+"""Taps on a digest: one opens a listed question's own card, all are denied at once or approved after a second tap."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import Protocol
+
+from signoff.authorize import Refused, person_may
+from signoff.broker import Broker
+from signoff.changes import tapping
+from signoff.changes.answering_all import Answered
+from signoff.changes.deciding import Ruling
+from signoff.changes.tapping import Button, Meaning, OnDigest
+from signoff.dispatcher import Dispatcher
+from signoff.model import Actor, Answer, ApprovalRequest, Card, Copy, Session, Tap, replace
+from signoff.ports import AdapterInfo, Store
+from signoff.refusals import Refusals
+from signoff.wording import safe_name, t
+
+LEFT = ("critical", "not_yours", "votes", "ended")
+"""Why one is left, in words of its own; for every other reason it is answered on its own card."""
+
+
+class PanelMaker(Protocol):
+    """Renders panels."""
+
+    async def card(self, copy: Copy, row: ApprovalRequest | None, *, attach: bool) -> Card:
+        """What a copy shows."""
+        ...
+
+
+def is_digests(copy: Copy) -> bool:
+    """Whether a button of this copy is about a whole digest: it stands on one, or on the panel opened there."""
+    return copy.kind == "digest" or (copy.kind == "panel" and copy.request_id is None and copy.parent_copy is not None)
+
+
+class DigestTaps:
+    """What a verified tap on a digest does. `Taps` hands it on."""
+
+    def __init__(
+        self, broker: Broker, dispatcher: Dispatcher, store: Store, maker: PanelMaker, refusals: Refusals
+    ) -> None:
+        self._broker = broker
+        self._dispatcher = dispatcher
+        self._store = store
+        self._maker = maker
+        self._refusals = refusals
+
+    async def tap(self, profile: str, tap: Tap, button: Button, choice: str, info: AdapterInfo) -> Answer:
+        """Answer a press by somebody who may decide in this profile."""
+        if choice == "all_once":
+            return await self._confirm(profile, tap, button, info)
+        if choice in ("all_deny", "confirm"):
+            return await self._answer(profile, tap, button, "deny" if choice == "all_deny" else "once")
+        if choice == "close":
+            meaning = await self._store.transact(partial(tapping.close_digest_panel, profile=profile, button=button))
+            self._dispatcher.wake()
+            return await self._dead(profile, tap, meaning) or Answer(t("panel.closed"))
+        return await self._refuse(profile, tap, "unknown", t("tap.unknown"))
+
+    async def open(self, profile: str, button: Button) -> tuple[Meaning, Answer | None]:
+        """Post a listed question's own card; no answer where the button means nothing any more."""
+        meaning, how = await self._store.transact(partial(tapping.open_listed, profile=profile, button=button))
+        if how is None or meaning.row is None:
+            return meaning, None
+        self._dispatcher.wake()
+        return meaning, Answer(t(f"tap.listed_{how}", id=meaning.row.short_id))
+
+    async def _confirm(self, profile: str, tap: Tap, button: Button, info: AdapterInfo) -> Answer:
+        change = partial(
+            tapping.open_digest_panel,
+            profile=profile,
+            button=button,
+            limit_s=self._broker.profile(profile).approvals.max_timeout_s,
+            private=info.private_panels,
+        )
+        meaning = await self._store.transact(change, bulk=True)
+        self._dispatcher.wake()
+        dead = await self._dead(profile, tap, meaning)
+        if dead is not None:
+            return dead
+        if meaning.panel is None:
+            return await self._refuse(profile, tap, "unknown", t("tap.unknown"))
+        if not meaning.runs:
+            await self._record(profile, tap, "late")
+            return Answer(t("tap.listed_none"), lost=True)
+        if meaning.panel.private:
+            return Answer("", panel=await self._maker.card(meaning.panel, None, attach=True))
+        return Answer(t("tap.listed_confirm", count=meaning.runs))
+
+    async def _answer(self, profile: str, tap: Tap, button: Button, choice: str) -> Answer:
+        settings = self._broker.profile(profile)
+
+        def may(row: ApprovalRequest, session: Session | None) -> Actor | None:
+            allowed = person_may(settings, tap.person, "decide", session, "button")
+            if isinstance(allowed, Refused):
+                return None
+            return allowed.actor if choice == "deny" else replace(allowed.actor, via="approve_all")
+
+        def ruled(row: ApprovalRequest, by: Actor) -> Ruling:
+            return self._broker.ruled_for(row, self._broker.ruling(profile, choice, by))
+
+        change = partial(tapping.answer_digest, profile=profile, button=button, may=may, ruled=ruled)
+        meaning, answered = await self._store.transact(change, bulk=True)
+        self._dispatcher.wake()
+        dead = await self._dead(profile, tap, meaning)
+        if dead is not None or answered is None:
+            return dead or await self._refuse(profile, tap, "unknown", t("tap.unknown"))
+        done = sum(line.row.runs for line in answered.lines if line.left is None)
+        if not done and all(line.left == "ended" for line in answered.lines):
+            await self._record(profile, tap, "late")
+            return Answer(t("tap.listed_none"), lost=True)
+        told = [t(f"tap.done.{choice}_listed", count=done)] if done else []
+        return Answer(" ".join([*told, *_left(answered)]))
+
+    async def _dead(self, profile: str, tap: Tap, meaning: OnDigest) -> Answer | None:
+        """The answer for a button that means nothing here, which is recorded; None for a live one."""
+        if meaning.status == "unknown":
+            return await self._refuse(profile, tap, "unknown", t("tap.unknown"))
+        if meaning.status == "live":
+            return None
+        copy = meaning.copy
+        opener = copy.owner_name or copy.owner_id if copy is not None else None
+        await self._record(profile, tap, "others_panel")
+        return Answer(t("tap.others_panel", person=safe_name(opener or "")))
+
+    async def _refuse(self, profile: str, tap: Tap, why: str, text: str) -> Answer:
+        await self._record(profile, tap, why)
+        return Answer(text, alert=True)
+
+    async def _record(self, profile: str, tap: Tap, why: str) -> None:
+        await self._refusals.record(
+            profile, tap.person, tap.destination, why=why, operation="decide", via="button", row=None
+        )
+
+
+def _left(answered: Answered) -> list[str]:
+    """`2 left: 2 critical.`"""
+    left = Counter(line.left if line.left in LEFT else "singly" for line in answered.lines if line.left is not None)
+    if not left:
+        return []
+    reasons = [t(f"digest.left_because.{why}", count=left[why]) for why in (*LEFT, "singly") if left[why]]
+    return [t("tap.listed_left", count=sum(left.values()), reasons=", ".join(reasons))]

@@ -1,0 +1,52 @@
+"""What the running gateway says of itself, over its local socket."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from signoff.client import Client
+from signoff.config import Config
+from signoff.errors import SignoffError
+from signoff.ports import Finding
+
+PATIENCE_S = 2.0
+
+
+class Beside(Struct, frozen=True, kw_only=True):
+    """A running gateway's parts, as `GET /health/detailed` tells them."""
+
+    store: dict[str, Any]
+    platforms: dict[str, dict[str, Any]]
+    failing: Any = None
+
+    def receives(self, profile: str, platform: str) -> bool:
+        """Whether it holds the way in of that platform."""
+        return f"{profile}/{platform}" in self.platforms
+
+    def health_finding(self, profile: str, platform: str) -> Finding:
+        """The state of its adapter."""
+        facts = self.platforms.get(f"{profile}/{platform}", {})
+        state, detail = facts.get("state"), str(facts.get("detail") or "")
+        if state == "ready":
+            return Finding.fine("connection", "The running gateway is connected.")
+        if not facts:
+            return Finding.problem(
+                "connection", "The running gateway does not serve it.", "Start it again with this configuration."
+            )
+        text = f"The running gateway is {state}" + (f": {detail.rstrip('.')}." if detail else ".")
+        return Finding.problem("connection", text, "Mend what this line names; it connects again by itself.")
+
+
+async def ask_gateway(config: Config) -> Beside | None:
+    """The running gateway's account of itself; None where none answers."""
+    socket = config.gateway.admin_socket
+    if not socket.exists():
+        return None
+    async with Client(socket=socket, unreachable_after_s=PATIENCE_S, environ={}) as client:
+        try:
+            parts = (await client.health_detailed())["parts"]
+        except SignoffError:
+            return None
+    return Beside(store=parts["store"], platforms=parts["platforms"], failing=parts.get("failing"))

@@ -1,0 +1,127 @@
+"""The whole examination, in the order in which a report is read."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+from urllib.parse import urlsplit
+
+from signoff.checkups import open_checkup
+from signoff.config import Config
+from signoff.doctoring.beside import Beside, ask_gateway
+from signoff.doctoring.clocks import clock_finding
+from signoff.doctoring.files import file_findings
+from signoff.doctoring.listening import port_findings
+from signoff.doctoring.people import approver_finding
+from signoff.doctoring.rows import Row, rows_of
+from signoff.doctoring.storing import serving_findings, store_findings
+from signoff.drills import named_places
+from signoff.errors import ConfigError
+from signoff.ports import Checkup, Finding
+from signoff.server.limits import is_loopback
+from signoff.settings import Profile
+
+log = logging.getLogger(__name__)
+
+PLATFORM_WITHIN_S = 60.0
+"""An examination of one platform ends by then, whatever hangs."""
+
+
+async def examine(config: Config) -> list[Row]:
+    """Examine everything that the configuration names; platforms side by side."""
+    beside = await ask_gateway(config)
+    rows = rows_of("gateway", file_findings(config))
+    if beside is None:
+        rows += rows_of("gateway", [Finding.fine("running", "No gateway runs here now."), *port_findings(config)])
+        rows += rows_of("store", store_findings(config))
+    else:
+        rows += rows_of("gateway", [_running(beside)])
+        rows += rows_of("store", serving_findings(beside.store))
+    named = [(profile, platform) for profile in config.profiles.values() for platform in profile.platforms]
+    if not named:
+        rows += rows_of("gateway", [_no_platform()])
+    tasks = [_platform(config, profile, platform, beside) for profile, platform in named]
+    for (profile, platform), found in zip(named, await asyncio.gather(*tasks, return_exceptions=True), strict=True):
+        part = platform if profile.name == "default" else f"{profile.name}/{platform}"
+        rows += rows_of(part, found if isinstance(found, list) else [_defect(found)])
+    return rows
+
+
+def _running(beside: Beside) -> Finding:
+    if beside.failing:
+        return Finding.problem(
+            "running",
+            f"A loop of the running gateway keeps failing: {beside.failing}",
+            "Read its log, and report this.",
+        )
+    return Finding.fine("running", "A gateway runs and answers on its local socket.")
+
+
+def _no_platform() -> Finding:
+    return Finding.warning(
+        "platforms", "No platform is configured, so nobody is asked in a chat.", "Add one with `signoff init --force`."
+    )
+
+
+def _defect(error: BaseException) -> Finding:
+    if not isinstance(error, Exception):
+        raise error
+    if isinstance(error, TimeoutError):
+        text = f"The examination took longer than {PLATFORM_WITHIN_S:g} s."
+        return Finding.problem("connection", text, "Let this machine reach the platform (network, proxy).")
+    log.error("an examination ended in an error", exc_info=error)
+    return Finding.problem("examination", f"It ended in an unexpected {type(error).__name__}.", "Please report this.")
+
+
+async def _platform(config: Config, profile: Profile, platform: str, beside: Beside | None) -> list[Finding]:
+    settings = dict(profile.platforms[platform])
+    hooked = settings.get("mode") in ("webhook", "http")
+    if hooked and config.gateway.hooks_url is not None:
+        settings["hooks_url"] = f"{config.gateway.hooks_url.rstrip('/')}/hooks/{profile.name}/{platform}"
+    try:
+        checkup = open_checkup(platform, settings)
+    except ConfigError as error:
+        text, _, mend = error.message.rpartition("; ")
+        return [Finding.problem("adapter", f"{text or error.message}.", f"{mend[:1].upper()}{mend[1:]}")]
+    found = [approver_finding(profile, platform)]
+    if hooked:
+        found += _reachable(config)
+    if checkup is None:
+        return [*found, Finding.warning("adapter", "This adapter has no check-up.", "Look at its own documentation.")]
+    try:
+        async with asyncio.timeout(PLATFORM_WITHIN_S):
+            return found + await _examined(checkup, profile, platform, beside)
+    finally:
+        await checkup.aclose()
+
+
+async def _examined(checkup: Checkup, profile: Profile, platform: str, beside: Beside | None) -> list[Finding]:
+    serving = beside is not None and beside.receives(profile.name, platform)
+    found = await checkup.account(serving=serving)
+    clock = await clock_finding(checkup.time_url, platform.capitalize())
+    if clock is not None:
+        found.append(clock)
+    if beside is not None:
+        found.append(beside.health_finding(profile.name, platform))
+    if any(each.level == "problem" and each.about in ("token", "connection") for each in found[:1]):
+        return found
+    for place in named_places(profile):
+        if place.platform == platform:
+            found.append(await checkup.place(place))
+    return found
+
+
+def _reachable(config: Config) -> list[Finding]:
+    """A platform posts to an address of ours, so there must be one that it can reach."""
+    settings: Any = config.gateway
+    name = urlsplit(settings.hooks_url).hostname if settings.hooks_url else settings.hooks_host
+    if not is_loopback(name or ""):
+        return []
+    return [
+        Finding.warning(
+            "hooks address",
+            f"The platform is told to post to {name}, which only this machine can reach.",
+            "Set gateway.hooks_url to the public https address of the hooks listener.",
+        )
+    ]

@@ -1,0 +1,83 @@
+"""The gateway's own files: whose they are, and who else may read or change them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from signoff.config import Config
+from signoff.config.sources import from_file
+from signoff.config.table import PROFILE
+from signoff.ports import Finding
+
+SECRETS = frozenset(setting.path[-1] for setting in PROFILE if setting.secret)
+"""The names of settings that hold a secret themselves."""
+_OTHERS, _GROUP_AND_OTHERS = 0o007, 0o077
+
+
+def file_findings(config: Config) -> Iterator[Finding]:
+    """The configuration file, the state folder and the key file."""
+    if config.file is None:
+        yield Finding.warning(
+            "configuration",
+            "There is no signoff.toml here; the environment and the defaults apply.",
+            "Make one with `signoff init`, or name it with --config.",
+        )
+    else:
+        yield _configuration(config.file)
+    yield _folder(config.gateway.state_dir)
+    key = config.gateway.token_key_file
+    if key.exists():
+        yield _private(key, "key file", "gateway.token_key_file")
+    else:
+        yield Finding.fine("key file", f"{key} is made at the first start.")
+
+
+def _configuration(file: Path) -> Finding:
+    mode, about = stat.S_IMODE(file.stat().st_mode), "configuration"
+    if mode & stat.S_IWOTH:
+        return Finding.problem(
+            about, f"Everybody on this machine may change {file}, and so who may decide.", f"Run: chmod 600 {file}"
+        )
+    secrets = sorted(".".join(path) for path in from_file(file) if path[-1] in SECRETS)
+    if secrets and mode & _OTHERS:
+        return Finding.problem(
+            about, f"{file} holds {', '.join(secrets)} and is open to everybody.", f"Run: chmod 600 {file}"
+        )
+    return Finding.fine(about, f"{file} is complete and sound.")
+
+
+def _folder(folder: Path) -> Finding:
+    about = "state folder"
+    if not folder.exists():
+        parent = existing(folder)
+        if not os.access(parent, os.W_OK | os.X_OK):
+            return Finding.problem(
+                about, f"{folder} cannot be made: {parent} is not writable for us.", "Set gateway.state_dir elsewhere."
+            )
+        return Finding.fine(about, f"{folder} is made at the first start.")
+    return _private(folder, about, "gateway.state_dir")
+
+
+def _private(path: Path, about: str, setting: str) -> Finding:
+    """A file or folder that must be ours alone."""
+    facts = path.stat()
+    if facts.st_uid != os.geteuid():
+        return Finding.problem(
+            about,
+            f"{path} belongs to user {facts.st_uid}, and this process runs as user {os.geteuid()}.",
+            f"Run as user {facts.st_uid}, or set {setting} to one of your own.",
+        )
+    if stat.S_IMODE(facts.st_mode) & _GROUP_AND_OTHERS:
+        mode = "700" if path.is_dir() else "600"
+        return Finding.warning(about, f"Others on this machine may look into {path}.", f"Run: chmod {mode} {path}")
+    return Finding.fine(about, f"{path} is ours alone.")
+
+
+def existing(path: Path) -> Path:
+    """The path, or its nearest folder that exists."""
+    while not path.exists():
+        path = path.parent
+    return path

@@ -1,0 +1,136 @@
+"""The settings file and the files of pasted secrets: complete, with comments, readable for their owner alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from signoff.config.table import GATEWAY, PROFILE
+from signoff.errors import ConfigError
+from signoff.setup.secrets import Given
+from signoff.visible import visible
+
+_DOCS = {setting.name: setting.doc for setting in (*GATEWAY, *PROFILE)}
+
+
+class Approver(Struct, frozen=True, kw_only=True):
+    """Who may decide, and the name for a comment."""
+
+    user_id: str
+    name: str = ""
+
+
+class PlatformChoice(Struct, frozen=True, kw_only=True):
+    """One platform as it was answered."""
+
+    platform: str
+    secrets: dict[str, Given]
+    """By the setting's last word, such as `token`."""
+    settings: dict[str, str] = {}
+    """Plain settings that differ from their defaults."""
+    approvers: tuple[Approver, ...] = ()
+
+
+class Choices(Struct, frozen=True, kw_only=True):
+    """Everything that was answered."""
+
+    platforms: tuple[PlatformChoice, ...]
+    fallback: str | None = None
+    inline_secrets: bool = False
+    """Whether secrets stand in the file itself."""
+
+    def secret_files(self, folder: Path) -> dict[Path, str]:
+        """The files that pasted secrets go to, beside the settings."""
+        if self.inline_secrets:
+            return {}
+        return {
+            folder / f"{choice.platform}.{name}": str(given.value)
+            for choice in self.platforms
+            for name, given in choice.secrets.items()
+            if given.kind == "pasted"
+        }
+
+
+def text_of(choices: Choices) -> str:
+    """The settings file."""
+    lines = [
+        "# Signoff's settings, written by `signoff init`. `signoff doctor` examines them.",
+        "# Each may also be an environment variable: SIGNOFF_<SECTION>__<NAME>.",
+        "",
+        "[gateway]",
+        *_commented("gateway.port", "8787"),
+        *_commented("gateway.state_dir", '"/var/lib/signoff"'),
+        "",
+        "[approvals]",
+        *_about("approvals.timeout_s"),
+        "timeout_s = 300",
+        *_about("approvals.fallback_destination"),
+        f"fallback_destination = {_quoted(choices.fallback)}"
+        if choices.fallback
+        else '# fallback_destination = "telegram:123456789"',
+    ]
+    for choice in choices.platforms:
+        lines += ["", *_platform(choice, inline=choices.inline_secrets)]
+    return "\n".join(lines) + "\n"
+
+
+def _platform(choice: PlatformChoice, *, inline: bool) -> Iterator[str]:
+    section = f"platforms.{choice.platform}"
+    yield f"[{section}]"
+    for name, given in choice.secrets.items():
+        yield from _about(f"{section}.{name}")
+        if given.kind == "pasted":
+            yield f"{name} = {_quoted(given.value)}" if inline else f'{name}_file = "{choice.platform}.{name}"'
+        else:
+            yield f"{name}_{given.kind} = {_quoted(given.source)}"
+    for name, value in choice.settings.items():
+        yield from _about(f"{section}.{name}")
+        yield f"{name} = {_quoted(value)}"
+    yield from _about(f"{section}.approvers")
+    for approver in choice.approvers:
+        if approver.name:
+            yield f"# {approver.user_id}: {visible(' '.join(approver.name.split()))}"
+    yield f"approvers = [{', '.join(_quoted(approver.user_id) for approver in choice.approvers)}]"
+
+
+def _about(name: str) -> Iterator[str]:
+    """The setting's meaning as a comment."""
+    if name in _DOCS:
+        yield f"# {_DOCS[name]}"
+
+
+def _commented(name: str, value: str) -> Iterator[str]:
+    """A setting at its default, to be uncommented."""
+    yield from _about(name)
+    yield f"# {name.rpartition('.')[2]} = {value}"
+
+
+def _quoted(text: str) -> str:
+    """A basic string of TOML, whose escapes JSON's are."""
+    return json.dumps(str(text)).replace("\x7f", "\\u007f")
+
+
+def write_private(path: Path, text: str, *, replace: bool) -> None:
+    """Write a file with mode 0600, whole or not at all. Raises `ConfigError` where one is in the way and must stay."""
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        if replace:
+            draft.replace(path)
+        else:
+            os.link(draft, path)
+            draft.unlink()
+    except FileExistsError:
+        draft.unlink(missing_ok=True)
+        raise ConfigError(f"{path} is there already and stays as it is; --force replaces it.") from None
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise ConfigError(f"{path} cannot be written: {error.strerror}; name another place with --config.") from None

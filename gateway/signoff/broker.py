@@ -51,7 +51,7 @@ from signoff.pacing import Pace
 from signoff.policy import Verdict
 from signoff.ports import Clock, Store, Tx
 from signoff.routing import MAX_PARENTS
-from signoff.rows import joined, request_key, session_key, turn_key
+from signoff.rows import EVERY_SESSION, joined, request_key, session_key, turn_key
 from signoff.settings import YEAR_S, AgentSettings, Profile
 from signoff.waiters import Waiters
 
@@ -236,8 +236,8 @@ class Broker:
 
     async def _notified(self, session: Session, root: Session) -> bool:
         now = self.waiters.now()
-        for row in {session.session_id: session, root.session_id: root}.values():
-            found = await self._store.find(Notifier, "session", session_key(row.profile, row.session_id))
+        for name in dict.fromkeys((session.session_id, root.session_id, EVERY_SESSION)):
+            found = await self._store.find(Notifier, "session", session_key(session.profile, name))
             if any(n.gone_at is None or n.gone_at > now for n in found):
                 return True
         return False

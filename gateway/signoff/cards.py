@@ -58,6 +58,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     """The parent's agent, for a child's card."""
     next_of: ApprovalRequest | None = None
     """The request whose one-time approval made this one a leader."""
+    console: str | None = None
+    """The console's public origin: the id then links to the request's story there."""
 
 
 def request_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer, *, attach: bool) -> Card:
@@ -73,7 +75,7 @@ def request_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer,
         *_claim(row),
         _who(row, facts),
         _until(row, facts.now),
-        foot(row),
+        foot(row, facts.console),
     ]
     whole = attach or not hidden
     return Card(
@@ -95,7 +97,7 @@ def _ended_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) 
         *_votes(row, facts, copy),
         headline(row, bold=False),
         Block("code", (Span(text),), language="diff" if isinstance(row.action, FileWrite) else None),
-        foot(row),
+        foot(row, facts.console),
     )
     rows: tuple[tuple[Button, ...], ...] = ()
     if undo_shown(row, facts.now):
@@ -268,9 +270,17 @@ def ticking(key: str, at: datetime, now: datetime) -> tuple[Span, ...]:
     return (Span(before), relative, *exact, Span(after))
 
 
-def foot(row: ApprovalRequest) -> Block:
+def foot(row: ApprovalRequest, console: str | None = None) -> Block:
     """The short id and the first of the digest, which tells two actions apart whose masked texts look alike."""
-    return Block("small", (Span(f"{row.short_id} · {row.digest[:8]}"),))
+    rest = f" · {row.digest[:8]}"
+    if console is None:
+        return Block("small", (Span(row.short_id + rest),))
+    return Block("small", (Span(row.short_id, "link", href=story_address(console, row)), Span(rest)))
+
+
+def story_address(console: str, row: ApprovalRequest) -> str:
+    """Where the request's story stands in the console."""
+    return f"{console}/console/r/{row.short_id}"
 
 
 # --- buttons -------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from msgspec import Struct
 from signoff.authorize import Allowed
 from signoff.changes import drilling, sending
 from signoff.drill_cards import outcome_line, seen_by
-from signoff.errors import InvalidInput, NotFound
+from signoff.errors import DrillNotFound, InvalidInput
 from signoff.ids import new_id, row_id
 from signoff.model import Answer, Copy, Destination, Note, Tap
 from signoff.ports import Clock, Store, Tx
@@ -77,10 +77,10 @@ async def begin(store: Store, profile: str, places: Sequence[Destination], *, by
 
 
 async def report(store: Store, clock: Clock, profile: str, drill_id: str) -> DrillReport:
-    """What came of it so far. Raises `NotFound`."""
+    """What came of it so far. Raises `DrillNotFound`."""
     note = await store.get(Note, drilling.note_name(profile, drill_id))
     if note is None:
-        raise NotFound("There is no drill with this id.")
+        raise DrillNotFound
     found = [await store.get(Copy, copy_id) for copy_id in msgspec.json.decode(note.value, type=list[str])]
     copies = [copy for copy in found if copy is not None]
     now = clock.now()

@@ -103,6 +103,12 @@ class GrantNotFound(NotFound):
     code = "grant_not_found"
 
 
+class DrillNotFound(NotFound):
+    """There is no drill with this id."""
+
+    code = "drill_not_found"
+
+
 class KeyNotFound(NotFound):
     """No API key with this id."""
 

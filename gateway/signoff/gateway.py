@@ -145,7 +145,8 @@ class Gateway(Verbs):
         if not self._given:
             await self._load_adapters(hooks_base)
         infos = {platform: adapter.info for (_, platform), adapter in self.adapters.items()}
-        maker = Maker(self.store, self.clock, self.signer, infos)
+        console = self.config.gateway.console_url if self.config.gateway.console else None
+        maker = Maker(self.store, self.clock, self.signer, infos, console)
         fallbacks = {
             name: profile.approvals.fallback_destination
             for name, profile in self.profiles.items()

@@ -23,13 +23,17 @@ SMALLEST_UNITS = 2000
 
 
 class Maker:
-    """Cards, panels and notes. `infos`: each served platform's facts, by its key."""
+    """Cards, panels and notes. `infos`: each served platform's facts, by its key. `console`: the console's public
+    origin, where there is one."""
 
-    def __init__(self, store: Store, clock: Clock, signer: Signer, infos: Mapping[str, AdapterInfo]) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, signer: Signer, infos: Mapping[str, AdapterInfo], console: str | None = None
+    ) -> None:
         self._store = store
         self._clock = clock
         self._signer = signer
         self._infos = infos
+        self._console = console
         self._pace = Pace()
 
     def title(self, platform: str) -> str:
@@ -93,6 +97,7 @@ class Maker:
             prefix=info.command_prefix if info else "/",
             parent=await self._parent(row) if row.kind == "child" else None,
             next_of=next_of,
+            console=self._console,
         )
 
     async def _parent(self, row: ApprovalRequest) -> str | None:

@@ -23,6 +23,9 @@ R = TypeVar("R", bound=Struct)
 SEPARATOR = "\x1f"
 """Stands between the parts of one index value: no id may hold it, which keeps `a|b` and `a`, `|b` apart."""
 
+EVERY_SESSION = ""
+"""The session id of a notifier that serves all sessions of its profile; no session can have it."""
+
 Columns = tuple[str | None, ...]
 
 

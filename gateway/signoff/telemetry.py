@@ -89,14 +89,10 @@ class Telemetry:
         self._lag = Gauge(
             "signoff_event_loop_lag_seconds", "How late the event loop last ran a timer, in seconds.", registry=make
         )
-        self._errors = Counter(
-            "signoff_http_errors", "HTTP requests answered with an error, by its code.", ("code",), registry=make
-        )
-        self._unexpected = Counter(
-            "signoff_unexpected_errors",
-            "HTTP requests that met a defect of Signoff; each has a log line with an error id.",
-            registry=make,
-        )
+        about = "HTTP requests answered with an error, by its code."
+        self._errors = Counter("signoff_http_errors", about, ("code",), registry=make)
+        about = "HTTP requests that met a defect of Signoff; each has a log line with an error id."
+        self._unexpected = Counter("signoff_unexpected_errors", about, registry=make)
         self._logins = _logins(make)
         self._waiting: set[str] = set()
 

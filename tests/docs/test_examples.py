@@ -39,6 +39,7 @@ SAYS = {
         '"state":"succeeded"',
     ],
     "docs/commands.md": ["one\ntwo", "exit code 3", "exit code 127", '{"id":"'],
+    "docs/doctor.md": ["no problems, no warnings."],
     "docs/security.md": ["signs from the next start on"],
     "docs/operations.md": ["signoff_approvals_pending 0.0", '"default/telegram"', "live"],
     "docs/embedding.md": ["Approved once. Run exactly this action, once, now."] * 2,

@@ -26,7 +26,7 @@ from signoff.config import settings_table
 from signoff.errors import ClaimRefused, SignoffError
 from signoff.grammar import ALIASES, VERBS
 from signoff.model import CAUSES, OUTCOMES
-from signoff.ports import ChatAdapter, Inbox, Store
+from signoff.ports import ChatAdapter, Checkup, Inbox, Store
 from signoff.server.on_approvals import CLAIM_CODES
 from signoff.server.openapi import document
 from signoff.server.table import ROUTES
@@ -239,7 +239,10 @@ def test_exit_codes() -> None:
 # --- ports and dependencies ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("page", "port"), [("adapters.md", ChatAdapter), ("adapters.md", Inbox), ("stores.md", Store)])
+@pytest.mark.parametrize(
+    ("page", "port"),
+    [("adapters.md", ChatAdapter), ("adapters.md", Checkup), ("adapters.md", Inbox), ("stores.md", Store)],
+)
 def test_every_method_of_a_port(page: str, port: type[Any]) -> None:
     methods = {name for name, value in vars(port).items() if inspect.isfunction(value) and not name.startswith("_")}
     head = "method" if page == "stores.md" else f"method of {port.__name__}"
@@ -254,7 +257,7 @@ def test_dependencies() -> None:
     required = [*project["dependencies"], *(each for extra in extras for each in extra)]
     known = {}
     for requirement in required:
-        found = re.fullmatch(r"([A-Za-z0-9.-]+)(?:\[[a-z,]+\])?>=([0-9.]+)", requirement)
+        found = re.fullmatch(r"([A-Za-z0-9._-]+)(?:\[[a-z,]+\])?>=([0-9.]+)", requirement)
         if found:
             known[found[1]] = found[2]
         else:
@@ -264,7 +267,7 @@ def test_dependencies() -> None:
         bound = next(cell for cell in row[1:] if re.fullmatch(r"[0-9.]+", cell))
         told[row[0]] = bound
     assert told == known
-    pinned = re.findall(r"^([a-z0-9.-]+)==(\S+)$", (ROOT / "tests" / "lowest.txt").read_text("utf-8"), re.MULTILINE)
+    pinned = re.findall(r"^([a-z0-9._-]+)==(\S+)$", (ROOT / "tests" / "lowest.txt").read_text("utf-8"), re.MULTILINE)
     assert dict(pinned).items() <= told.items()
 
 

@@ -26,7 +26,7 @@ LONG_FUNCTIONS = {
 }
 """Exceptions, each with its reason."""
 ADAPTER_FILES = {"__init__.py", "adapter.py", "config.py", "render.py", "wire.py"}
-ADAPTER_MAY_IMPORT = {"errors", "lifecycle", "model", "ports"}
+ADAPTER_MAY_IMPORT = {"errors", "lifecycle", "model", "ports", "ids"}
 
 FILES = sorted(
     file

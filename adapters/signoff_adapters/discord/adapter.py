@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from datetime import timedelta
 
 import msgspec
@@ -32,6 +33,8 @@ from .wire import PLATFORM, Me
 
 QUICK_EVERY_S = 5.0
 """A connection that ends again so soon after the last one is not renewed at once."""
+NEW_SESSION_S = (1.0, 5.0)
+"""Between a resume that Discord refuses and the new session: it asks for a random time in these bounds."""
 _log = logging.getLogger(__name__)
 
 
@@ -228,7 +231,9 @@ class DiscordAdapter:
             except LinkLost as lost:
                 self._up = False
                 self._watch.failed(AdapterUnavailable(f"Discord: {lost}."))
-                if not lost.was_up or self._clock.now() < quick_before:
+                if lost.too_old:
+                    await self._sleep(random.SystemRandom().uniform(*NEW_SESSION_S))
+                elif not lost.was_up or self._clock.now() < quick_before:
                     await self._sleep(self._watch.pause_s())
                 quick_before = self._clock.now() + timedelta(seconds=QUICK_EVERY_S)
 

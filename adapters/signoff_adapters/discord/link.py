@@ -48,11 +48,13 @@ _log = logging.getLogger(__name__)
 
 
 class LinkLost(Exception):
-    """The connection ended, or could not be made. `was_up`: a session had begun on it."""
+    """The connection ended, or could not be made. `was_up`: a session had begun on it. `too_old`: Discord serves, but
+    no longer knows the session that was to go on."""
 
-    def __init__(self, text: str, *, was_up: bool) -> None:
+    def __init__(self, text: str, *, was_up: bool, too_old: bool = False) -> None:
         super().__init__(text)
         self.was_up = was_up
+        self.too_old = too_old
 
 
 class Resumable(Struct, frozen=True):
@@ -181,7 +183,8 @@ class Link:
             raise LinkLost("the gateway did not begin a session in time", was_up=self._up.is_set()) from None
         except ReconnectWebSocket as ended:
             self._remember(keep=ended.resume)
-            raise LinkLost(self._why(resume=ended.resume), was_up=self._up.is_set()) from None
+            too_old = resuming is not None and not ended.resume and not self._up.is_set()
+            raise LinkLost(self._why(resume=ended.resume), was_up=self._up.is_set(), too_old=too_old) from None
         except discord.ConnectionClosed as closed:
             self.resume = None
             if closed.code in _FATAL:

@@ -14,7 +14,8 @@ from signoff.model import Health
 from signoff.ports import Clock
 
 HISTORY = 20
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 15.0
+"""The longest pause is short enough that an outage which has ended is over for us within 30 s."""
 _log = logging.getLogger(__name__)
 
 
@@ -74,7 +75,7 @@ class Watch:
             raise self._error
 
     def pause_s(self) -> float:
-        """Seconds to the next try: twice as long after each failure, from 1 to 30, with jitter."""
+        """Seconds to the next try: twice as long after each failure, from 1 to 15, with jitter."""
         longest = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** min(self.failures, 10))
         return max(FIRST_PAUSE_S, self._random.uniform(longest / 2, longest))
 

@@ -9,7 +9,7 @@ from signoff import lifecycle
 from signoff.errors import RequestNotFound, SessionNotFound
 from signoff.model import ApprovalRequest, Copy, Event, Execution, Notifier, Session, replace
 from signoff.ports import Tx
-from signoff.rows import request_key, session_key
+from signoff.rows import EVERY_SESSION, request_key, session_key
 
 ANSWER, FINAL, NEW, OTHER = 0, 1, 2, 3
 """Priorities of sends: answers to people, final edits, new cards, other edits."""
@@ -112,16 +112,22 @@ def close_panel(tx: Tx, copy: Copy) -> None:
 
 
 def attached(tx: Tx, profile: str, session_id: str) -> bool:
-    """Whether an answer client is attached to the session or to one that it is a child of."""
+    """Whether an answer client is attached to the session, to one that it is a child of, or to the whole profile."""
+    if _notifies(tx, session_key(profile, EVERY_SESSION)):
+        return True
     for _ in range(MAX_DEPTH):
         key = session_key(profile, session_id)
-        if any(n.gone_at is None or n.gone_at > tx.now for n in tx.find(Notifier, "session", key)):
+        if _notifies(tx, key):
             return True
         session = tx.get(Session, key)
         if session is None or session.kind != "child" or session.parent is None:
             return False
         session_id = session.parent
     return False
+
+
+def _notifies(tx: Tx, key: str) -> bool:
+    return any(n.gone_at is None or n.gone_at > tx.now for n in tx.find(Notifier, "session", key))
 
 
 def copy_priority(copy: Copy) -> int:

@@ -11,7 +11,7 @@ from signoff.changes.common import plus
 from signoff.errors import Conflict, TurnEnded, TurnNotFound
 from signoff.model import Actor, ApprovalRequest, Cause, Event, Grant, Notifier, Session, Turn, replace
 from signoff.ports import Tx
-from signoff.rows import joined, request_key, session_key, turn_key
+from signoff.rows import EVERY_SESSION, joined, request_key, session_key, turn_key
 
 MAX_FAMILY = 10_000
 """Sessions below one whose answer client went away; no more are looked at than a session can sensibly have."""
@@ -199,6 +199,10 @@ def notifier_gone(tx: Tx, notifier: Notifier) -> list[ApprovalRequest]:
     withdrawn."""
     tx.delete(notifier)
     alone = []
+    if notifier.session_id == EVERY_SESSION:
+        pending = tx.find(ApprovalRequest, "pending_profile", notifier.profile)
+        alone = [row for row in pending if not delivering.may_reach(tx, _asker(tx, row))]
+        return ending.withdraw_many(tx, alone, "notifier_gone", None)
     for session_id in _family(tx, notifier.profile, notifier.session_id):
         rows = tx.find(ApprovalRequest, "live_session", session_key(notifier.profile, session_id))
         alone += [row for row in rows if row.outcome is None and not delivering.may_reach(tx, _asker(tx, row))]

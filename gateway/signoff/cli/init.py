@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from signoff.cli.output import put_json
 from signoff.config import load_config
 from signoff.errors import ConfigError
+
+if TYPE_CHECKING:
+    from signoff.cli.setting_up import Options
 
 
 @click.command()
@@ -33,23 +37,7 @@ from signoff.errors import ConfigError
 @click.option("--api-base-url", multiple=True, metavar="[PLATFORM=]URL", hidden=True, help="Another origin of an API.")
 @click.option("--gateway-url", metavar="URL", hidden=True, help="Another address of Discord's gateway.")
 def init(
-    *,
-    config: Path,
-    platforms: tuple[str, ...],
-    token_env: tuple[str, ...],
-    token_file: tuple[str, ...],
-    app_token_env: str | None,
-    app_token_file: str | None,
-    approvers: tuple[str, ...],
-    fallback: str | None,
-    no_bind: bool,
-    inline_secrets: bool,
-    show: str | None,
-    force: bool,
-    yes: bool,
-    as_json: bool,
-    api_base_url: tuple[str, ...],
-    gateway_url: str | None,
+    *, config: Path, platforms: tuple[str, ...], show: str | None, force: bool, yes: bool, as_json: bool, **given: Any
 ) -> int:
     """Set Signoff up: tokens, the first approver, and a commented signoff.toml.
 
@@ -59,7 +47,7 @@ def init(
     Exit codes: 0 written, 1 a platform refused or the code was void, 2 wrong usage, 130 interrupted.
     """
     from signoff.checkups import platforms as installed
-    from signoff.cli.setting_up import SECRETS, Options, SetUp, prepared
+    from signoff.cli.setting_up import SECRETS, SetUp, prepared
     from signoff.setup.writing import text_of, write_private
 
     logging.getLogger("signoff_adapters").addHandler(logging.NullHandler())
@@ -72,22 +60,7 @@ def init(
     interactive = not yes and sys.stdin.isatty()
     if not (platforms or interactive):
         raise click.UsageError("name a --platform, or run it in a terminal")
-    options = Options(
-        interactive=interactive,
-        known=known,
-        platforms=_known(platforms, known),
-        token_env=_by_platform(token_env, platforms, "--token-env"),
-        token_file=_by_platform(token_file, platforms, "--token-file"),
-        app_token_env=app_token_env,
-        app_token_file=app_token_file,
-        approvers=_accounts(approvers),
-        fallback=fallback,
-        bind=not no_bind,
-        inline_secrets=inline_secrets,
-        api_base_url=_by_platform(api_base_url, platforms, "--api-base-url"),
-        gateway_url=gateway_url,
-        to_stderr=as_json,
-    )
+    options = _options(_known(platforms, known), known, given, interactive=interactive, to_stderr=as_json)
     with asyncio.Runner() as runner:
         made = SetUp(options, runner)
         choices = made.run()
@@ -99,6 +72,30 @@ def init(
     if as_json:
         put_json({"file": str(config), "fallback_destination": choices.fallback, "platforms": made.report()})
     return 0
+
+
+def _options(
+    platforms: tuple[str, ...], known: tuple[str, ...], given: Mapping[str, Any], *, interactive: bool, to_stderr: bool
+) -> Options:
+    """The options as the dialogue takes them."""
+    from signoff.cli.setting_up import Options
+
+    return Options(
+        interactive=interactive,
+        known=known,
+        platforms=platforms,
+        token_env=_by_platform(given["token_env"], platforms, "--token-env"),
+        token_file=_by_platform(given["token_file"], platforms, "--token-file"),
+        app_token_env=given["app_token_env"],
+        app_token_file=given["app_token_file"],
+        approvers=_accounts(given["approvers"]),
+        fallback=given["fallback"],
+        bind=not given["no_bind"],
+        inline_secrets=given["inline_secrets"],
+        api_base_url=_by_platform(given["api_base_url"], platforms, "--api-base-url"),
+        gateway_url=given["gateway_url"],
+        to_stderr=to_stderr,
+    )
 
 
 def _known(names: Iterable[str], known: tuple[str, ...]) -> tuple[str, ...]:

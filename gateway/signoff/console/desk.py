@@ -23,7 +23,7 @@ from signoff.wording import safe_name, t
 NAV = ("pending", "history", "sessions", "grants", "health")
 MOST_SAID = 500
 SCRIPT_WORDS = (
-    "left", "lost", "back", "minute_left", "copied", "notify_on", "notify_off", "notify_denied", "expired", "sending",
+    "left", "lost", "back", "minute_left", "copied", "notify_on", "notify_off", "notify_denied", "expired",
     "not_sent", "logged_out",
 )  # fmt: skip
 """The words that the page's script needs."""

@@ -23,6 +23,7 @@ from signoff.console.visit import HEADERS
 from signoff.errors import StoreError
 from signoff.model import ApprovalRequest, Change, Notifier
 from signoff.ports import Tx
+from signoff.rows import EVERY_SESSION
 from signoff.server.core import Core
 from signoff.wording import t
 
@@ -33,8 +34,6 @@ WRITE_WITHIN_S = 20.0
 MOST_STREAMS, MOST_PER_SEAT = 512, 32
 JUST_ENDED = timedelta(seconds=30)
 """A question that was answered stays so long where it stood."""
-EVERY_SESSION = ""
-"""The session id of a notifier that serves all sessions of a profile; no session can have it."""
 GRACE_S = 30.0
 CATCH_UP = 2000
 """Events that a page which comes back is told of; after more of them it is loaded anew."""

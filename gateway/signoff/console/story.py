@@ -11,7 +11,7 @@ from signoff.cards import why_lines
 from signoff.display import shown
 from signoff.durations import duration
 from signoff.endings import user_summary
-from signoff.model import ApprovalRequest, Copy, Event
+from signoff.model import Actor, ApprovalRequest, Copy, Event
 from signoff.ports import Store
 from signoff.rows import request_key
 from signoff.statuses import execution_line
@@ -136,13 +136,20 @@ def _ended(row: ApprovalRequest, now: datetime) -> list[Step]:
     more = []
     if row.decided_by and all(by.type == "person" for by in row.decided_by):
         by = row.decided_by[-1]
-        via = t(f"console.via.{by.via}", place=(by.platform or "").capitalize()) if by.via else ""
+        via = _via(by)
         took = duration(max((row.decided_at - row.created_at).total_seconds(), 0.0))
-        more.append(t("console.story.answered", person=people(row.decided_by), via=via or "–", duration=took))
+        more.append(t("console.story.answered", person=people(row.decided_by), via=via, duration=took))
     if row.grant_id:
         more.append(t("console.story.grant", grant=row.grant_id))
     word = t(f"outcome_word.{row.outcome}")
     return [Step(at=row.decided_at, word=word, text=user_summary(row, now), more=tuple(more))]
+
+
+def _via(by: Actor) -> str:
+    """Where and how somebody answered."""
+    if by.via in ("button", "command", "approve_all"):
+        return t(f"console.via.{by.via}", place=(by.platform or "").capitalize())
+    return t(f"console.via.{by.via}") if by.via else "–"
 
 
 def _ran(row: ApprovalRequest, now: datetime) -> list[Step]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from signoff import drills
 from signoff.console_adapter import PLATFORM as CONSOLE
-from signoff.errors import InvalidInput, NotFound
+from signoff.errors import DrillNotFound, InvalidInput
 from signoff.model import Destination
 from signoff.routing import parse_destination
 from signoff.server.routes import DECIDE, Call, Reply, Route, route
@@ -63,7 +63,7 @@ ROUTES: tuple[Route, ...] = (
         handler=_report,
         scopes=DECIDE,
         answer=DrillView,
-        errors=(NotFound,),
+        errors=(DrillNotFound,),
         text="What came of a drill: by place who tapped after how many seconds, or that nobody did.",
     ),
 )

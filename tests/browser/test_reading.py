@@ -1,0 +1,136 @@
+"""What the pages are to those who read them: hostile text, narrow screens, assistive technology, dark rooms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]  # it carries no types
+from playwright.async_api import Browser, Page, expect
+
+from tests.browser.house import House, enter
+
+LONG_WORD = "x" * 400
+HOSTILE = f"<script>window.hacked=1</script>\"'><img src=x onerror=window.hacked=1>{LONG_WORD}\u202egpj.exe\u2066"
+PATHS = ("", "/history", "/sessions", "/grants", "/health")
+
+
+async def fill(house: House) -> list[dict[str, Any]]:
+    """Questions with hostile text in every field."""
+    await house.session("<b>hostile\"'" + LONG_WORD[:150])
+    name = "<b>hostile\"'" + LONG_WORD[:150]
+    actions = [
+        {"kind": "command", "command": f"rm -rf {HOSTILE}", "cwd": f"/{HOSTILE}"},
+        {"kind": "code", "language": HOSTILE[:60], "code": HOSTILE + "\n" * 30},
+        {"kind": "tool", "name": HOSTILE, "arguments": {HOSTILE: HOSTILE}},
+        {"kind": "file_write", "path": HOSTILE, "diff": f"+{HOSTILE}\n-{HOSTILE}"},
+        {"kind": "elicitation", "server": HOSTILE, "message": HOSTILE},
+        {"kind": "rule", "tool": HOSTILE, "rule_key": HOSTILE, "reason": HOSTILE},
+    ]
+    return [
+        await house.ask("", session=name, action=action, host=HOSTILE, reason=HOSTILE, claimed_for=HOSTILE)
+        for action in actions
+    ]
+
+
+async def overflow(page: Page) -> Any:
+    """What stands out of the page at the side."""
+    return await page.evaluate(
+        """() => {
+          const wide = document.documentElement.clientWidth;
+          return [...document.querySelectorAll("body *")]
+            .filter((each) => each.getBoundingClientRect().right > wide + 1 && each.checkVisibility())
+            .filter((each) => !each.closest(".unseen, .skip, thead"))
+            .map((each) => `${each.tagName}.${each.className}`).slice(0, 5);
+        }"""
+    )
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+async def test_hostile_text_runs_nothing_and_stands_out_nowhere(browser: Browser, house: House, width: int) -> None:
+    page = await enter(browser, house, viewport={"width": width, "height": 740})
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+    records = await fill(house)
+    await expect(page.locator("article")).to_have_count(len(records))
+    first = page.locator(f"#r-{records[0]['short_id']}")
+    await expect(first.locator("pre")).to_contain_text("⟨U+202E⟩")
+    for details in await page.locator("article details summary").all():
+        await details.click()
+    assert await overflow(page) == []
+    await first.get_by_label("Reason", exact=True).fill(HOSTILE[:280])
+    await first.get_by_role("button", name="Deny with this reason").click()
+    await expect(first).to_contain_text("Denied by ana")
+    await page.locator(f"#r-{records[1]['short_id']}").get_by_role("button", name="This session:").click()
+    await expect(page.locator(f"#r-{records[1]['short_id']}")).to_contain_text("Approved by ana")
+    for path in (*PATHS, *(f"/r/{record['short_id']}" for record in records)):
+        await page.goto(f"{house.api}/console{path}")
+        assert await overflow(page) == [], path
+        assert await page.evaluate("window.hacked") is None
+        assert "\u202e" not in await page.content()
+    assert wrong == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1200])
+async def test_no_page_has_a_serious_finding(browser: Browser, house: House, scheme: Any, width: int) -> None:
+    await house.ask("git push --force origin main", reason="main was rebased")
+    denied = await house.ask("rm -rf ./build && make deploy")
+    code = await house.ask("", action={"kind": "code", "language": "python", "code": "print(1)\n" * 40})
+    page = await enter(browser, house, color_scheme=scheme, viewport={"width": width, "height": 740})
+    await page.locator(f"#r-{denied['short_id']}").get_by_role("button", name="Deny, request").click()
+    await page.locator(f"#r-{code['short_id']}").get_by_text("More…").click()
+    await page.locator(f"#r-{code['short_id']}").get_by_role("button", name="This session:").click()
+    await expect(page.locator(f"#r-{code['short_id']}")).to_contain_text("Approved by ana")
+    for path in (*PATHS, f"/r/{denied['short_id']}", "/login", "/r/nothing"):
+        await page.goto(f"{house.api}/console{path}")
+        for summary in await page.locator("article summary").all():
+            await summary.click()
+        found = await Axe().run(page)
+        grave = [
+            (each["id"], [node["html"][:200] for node in each["nodes"][:3]])
+            for each in found.response["violations"]
+            if each["impact"] in ("serious", "critical")
+        ]
+        assert grave == [], path
+    await page.goto(f"{house.api}/console")
+    assert await page.evaluate("getComputedStyle(document.body).backgroundColor") == {
+        "light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)",
+    }[scheme]  # fmt: skip
+
+
+async def test_everything_that_is_pressed_is_large_enough(browser: Browser, house: House) -> None:
+    await house.ask("git push --force origin main")
+    page = await enter(browser, house, viewport={"width": 360, "height": 740})
+    for path in PATHS:
+        await page.goto(f"{house.api}/console{path}")
+        small = await page.evaluate(
+            """() => [...document.querySelectorAll("button, summary, nav a, select, input:not([type=hidden])")]
+              .filter((each) => each.checkVisibility())
+              .filter((each) => each.getBoundingClientRect().height < 43.5)
+              .map((each) => each.outerHTML.slice(0, 120))"""
+        )
+        assert small == [], path
+
+
+async def test_who_looks_sees_no_buttons(browser: Browser, house: House) -> None:
+    record = await house.ask("git push --force origin main")
+    page = await enter(browser, house, view=True, principal=None)
+    await expect(page.get_by_text("You can look, not decide.")).to_be_visible()
+    await expect(page.locator(f"#r-{record['short_id']}").get_by_role("button")).to_have_count(0)
+    later = await house.ask("rm -rf ./build")
+    await expect(page.locator(f"#r-{later['short_id']}")).to_be_visible()
+    await expect(page.locator(f"#r-{later['short_id']}").get_by_role("button")).to_have_count(0)
+
+
+async def test_the_history_is_found_again_by_its_link(browser: Browser, house: House) -> None:
+    record = await house.ask("git push --force origin main")
+    page = await enter(browser, house)
+    await page.locator(f"#r-{record['short_id']}").get_by_role("button", name="Deny, request").click()
+    await expect(page.locator(f"#r-{record['short_id']}")).to_contain_text("Denied by ana")
+    await page.get_by_role("link", name="History").click()
+    await page.get_by_label("Search").fill("force")
+    await page.get_by_role("button", name="Find").click()
+    await page.get_by_role("link", name=record["short_id"]).click()
+    await expect(page.locator(".story")).to_contain_text("Denied by ana, not run.")

@@ -1,0 +1,282 @@
+"""Coming in: keys, one-time links, cookies, roles, forms of strangers, and what ends a log-in."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+import aiohttp
+import pytest
+from tests.unit.console.world import Place, place, place_on
+
+from signoff.clock import SystemClock
+from signoff.model import Note
+from signoff.stores.open import open_store
+from signoff.testing.clock import FakeClock
+
+PAGES = ("", "/history", "/sessions", "/grants", "/health")
+
+
+async def test_the_root_leads_to_the_console_and_that_to_the_log_in(here: Place) -> None:
+    page = await here.stranger().get("/")
+    assert page.status == 200
+    assert page.url == f"{here.base}/console/login"
+
+
+@pytest.mark.parametrize("path", [*PAGES[1:], "/r/7Q2MK", "/card/req_1", "/history.csv"])
+async def test_nothing_is_shown_to_a_stranger(here: Place, path: str) -> None:
+    page = await here.stranger().get(f"/console{path}")
+    assert "/console/login?next=" in page.url
+    assert (await here.stranger().get("/console/events")).status == 401
+
+
+async def test_every_page_forbids_what_it_does_not_need(here: Place) -> None:
+    person = await here.person()
+    for page in [await person.get(f"/console{path}") for path in PAGES]:
+        policy = page.headers["Content-Security-Policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'")
+        assert "unsafe" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert page.headers["X-Content-Type-Options"] == "nosniff"
+        assert page.headers["Cache-Control"] == "no-store"
+        assert page.headers["Referrer-Policy"] == "same-origin"
+        assert "style=" not in page.text
+        assert "<script>" not in page.text
+
+
+async def test_the_cookie_is_for_these_pages_alone(here: Place) -> None:
+    key = (await here.core.keys.create("default", "approver", principal="ann")).text
+    plain = await here.stranger().post("/console/login", {"key": key})
+    cookie = plain.headers["Set-Cookie"]
+    for part in ("HttpOnly", "Path=/console", "SameSite=Strict", "Max-Age=43200"):
+        assert part in cookie
+    assert "Secure" not in cookie
+    host = here.base.partition("//")[2]
+    behind_tls = await here.stranger().post("/console/login", {"key": key}, Origin=f"https://{host}")
+    assert "Secure" in behind_tls.headers["Set-Cookie"]
+    forwarded = await here.stranger().post("/console/login", {"key": key}, **{"X-Forwarded-Proto": "https"})
+    assert "Secure" not in forwarded.headers["Set-Cookie"]
+
+
+async def test_only_a_hash_of_the_cookie_is_kept(here: Place) -> None:
+    person = await here.person()
+    (cookie,) = person.http.cookie_jar
+    note = await here.core.store.get(Note, "console:seats")
+    assert note is not None
+    assert cookie.value not in note.value
+
+
+async def test_wrong_keys_and_agents_do_not_get_in(here: Place) -> None:
+    agent = (await here.core.keys.create("default", "agent", agent="builder")).text
+    for key in ("", "sk_nonsense", "sk_" + "a" * 12 + "_" + "b" * 43, agent):
+        person = here.stranger()
+        page = await person.post("/console/login", {"key": key})
+        assert page.status == 403
+        assert "Set-Cookie" not in page.headers
+        assert (await person.get("/console")).url.endswith("/console/login")
+
+
+async def test_guessing_is_slowed_down_and_waiting_helps() -> None:
+    clock = FakeClock()
+    async with place(clock=clock) as here:
+        key = (await here.core.keys.create("default", "ops")).text
+        stranger = here.stranger()
+        for _ in range(10):
+            assert (await stranger.post("/console/login", {"key": "sk_wrong"})).status == 403
+        refused = await stranger.post("/console/login", {"key": key})
+        assert refused.status == 429
+        assert refused.headers["Retry-After"] == "60"
+        await clock.advance(61)
+        assert (await stranger.post("/console/login", {"key": key})).status == 303
+
+
+@pytest.mark.parametrize("following", ["https://evil.example", "//evil.example", "/\\evil", "/console\\..", "/v1/keys"])
+async def test_a_log_in_leads_to_a_page_of_the_console_only(here: Place, following: str) -> None:
+    key = (await here.core.keys.create("default", "ops")).text
+    answer = await here.stranger().post("/console/login", {"key": key, "next": following})
+    assert answer.headers["Location"] == "/console"
+
+
+async def test_a_log_in_goes_on_where_it_was_asked_for(here: Place) -> None:
+    key = (await here.core.keys.create("default", "ops")).text
+    answer = await here.stranger().post("/console/login", {"key": key, "next": "/console/r/7Q2MK"})
+    assert answer.headers["Location"] == "/console/r/7Q2MK"
+
+
+# --- one-time links --------------------------------------------------------------------------------
+
+
+async def test_a_link_is_looked_at_often_and_used_once(stored: Place) -> None:
+    token = await stored.console.desk.seats.make_link(profile="default", principal="ana", view=False)
+    for _ in range(3):
+        preview = await stored.stranger().get(f"/console/link/{token}")
+        assert preview.status == 200
+        assert "ana" in preview.text
+        assert "Set-Cookie" not in preview.headers
+    people = [stored.stranger() for _ in range(8)]
+    answers = await asyncio.gather(*(person.post(f"/console/link/{token}", {}) for person in people))
+    assert sorted(answer.status for answer in answers) == [303] + [403] * 7
+    assert (await stored.stranger().get(f"/console/link/{token}")).status == 403
+
+
+async def test_a_link_lapses_after_ten_minutes() -> None:
+    clock = FakeClock()
+    async with place(clock=clock) as here:
+        token = await here.console.desk.seats.make_link(profile="default", principal=None, view=True)
+        await clock.advance(599)
+        assert (await here.stranger().get(f"/console/link/{token}")).status == 200
+        await clock.advance(1)
+        assert (await here.stranger().post(f"/console/link/{token}", {})).status == 403
+
+
+async def test_links_are_made_for_administrators_alone(here: Place) -> None:
+    admin, approver = await here.client("admin"), await here.client("approver")
+    made = await admin("POST", "/console/links", {"principal": "ana"})
+    assert made.status == 201
+    assert made.body["url"] == here.base + made.body["path"]
+    assert (await approver("POST", "/console/links", {"principal": "ana"})).code == "insufficient_scope"
+    assert (await admin("POST", "/console/links", {})).code == "invalid_request"
+    assert (await admin("POST", "/console/links", {"principal": "a b"})).code == "invalid_request"
+    assert (await admin("POST", "/console/links", {"who": "ana"})).code == "invalid_request"
+    assert (await admin("POST", "/console/links", b"{")).code == "invalid_json"
+    async with here.http.post(f"{here.base}/console/links", data=b"{}") as answer:
+        assert answer.status == 401
+
+
+async def test_a_link_names_the_public_address() -> None:
+    async with place(public="https://signoff.example.org") as here:
+        admin = await here.client("admin")
+        made = await admin("POST", "/console/links", {"view": True})
+        assert made.body["url"] == f"https://signoff.example.org{made.body['path']}"
+        # Through the proxy the browser names the public host.
+        headers = {"Host": "signoff.example.org", "Origin": "https://signoff.example.org"}
+        answer = await here.stranger().post(made.body["path"], {}, **headers)
+        assert answer.status == 303
+        assert "Secure" in answer.headers["Set-Cookie"]
+
+
+# --- forms of strangers ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": ""},
+        {"Origin": "null"},
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+async def test_a_form_of_another_site_does_nothing(here: Place, headers: dict[str, str]) -> None:
+    agent = await here.agent()
+    record = await agent.ask()
+    person = await here.person()
+    page = await person.get("/console")
+    form = {**page.fields("/console/decide", record["request_id"]), "choice": "once"}
+    assert (await person.post("/console/decide", form, **headers)).status == 403
+    assert (await person.post("/console/login", {"key": "x"}, **headers)).status == 403
+    assert (await agent("GET", f"/v1/approvals/{record['request_id']}")).body["status"] == "pending"
+
+
+@pytest.mark.parametrize("token", [None, "", "0" * 64, "é", "other"])
+async def test_a_form_carries_the_token_of_its_log_in(here: Place, token: str | None) -> None:
+    agent = await here.agent()
+    record = await agent.ask()
+    person, other = await here.person(), await here.person()
+    page = await person.get("/console")
+    form = {**page.fields("/console/decide", record["request_id"]), "choice": "once"}
+    if token is None:
+        del form["csrf"]
+    else:
+        form["csrf"] = (await other.get("/console")).fields("/console/logout")["csrf"] if token == "other" else token
+    assert (await person.post("/console/decide", form)).status == 403
+    assert (await agent("GET", f"/v1/approvals/{record['request_id']}")).body["status"] == "pending"
+
+
+async def test_a_page_of_another_name_is_not_served(here: Place) -> None:
+    page = await here.stranger().get("/console/login", Host="evil.example")
+    assert page.status == 421
+
+
+async def test_forms_only(here: Place) -> None:
+    person = await here.person()
+    async with person.http.post(
+        f"{here.base}/console/decide", json={"id": "x"}, headers={"Origin": here.base}
+    ) as answer:
+        assert answer.status == 415
+    assert (await person.get("/console/decide")).status == 405
+    assert (await person.get("/console/nothing")).status == 404
+
+
+# --- what ends a log-in ----------------------------------------------------------------------------
+
+
+async def test_logging_out_ends_it_everywhere(here: Place) -> None:
+    person = await here.person()
+    page = await person.get("/console")
+    (cookie,) = person.http.cookie_jar
+    async with person.http.get(f"{here.base}/console/events") as stream:
+        assert stream.status == 200
+        answer = await person.post("/console/logout", page.fields("/console/logout"))
+        assert answer.headers["Location"] == "/console/login"
+        async with asyncio.timeout(5):
+            assert b"event: over" in await stream.content.read()
+    async with (
+        aiohttp.ClientSession(cookies={"signoff_console": cookie.value}) as thief,
+        thief.get(f"{here.base}/console/history", allow_redirects=False) as again,
+    ):
+        assert again.status == 303
+
+
+async def test_a_revoked_key_ends_its_log_ins_and_their_streams(here: Place) -> None:
+    key = await here.core.keys.create("default", "approver", principal="ann")
+    person = here.stranger()
+    await person.post("/console/login", {"key": key.text})
+    async with person.http.get(f"{here.base}/console/events") as stream:
+        await stream.content.readline()
+        await here.core.keys.revoke("default", key.key.key_id)
+        async with asyncio.timeout(5):
+            await stream.content.read()
+    assert (await person.get("/console")).url.endswith("/console/login")
+
+
+async def test_a_log_in_lasts_twelve_hours() -> None:
+    clock = FakeClock()
+    async with place(clock=clock) as here:
+        person = await here.person()
+        (cookie,) = person.http.cookie_jar
+        await clock.advance(timedelta(hours=12).total_seconds() - 1)
+        assert await here.console.desk.seats.find(cookie.value) is not None
+        await clock.advance(1)
+        assert await here.console.desk.seats.find(cookie.value) is None
+
+
+async def test_a_log_in_outlives_a_restart(tmp_path: Path) -> None:
+    clock = SystemClock()
+    url = f"sqlite://{tmp_path}/store.db"
+    first = open_store(url, clock)
+    async with place_on(first, clock) as here:
+        person = await here.person()
+        port = int(here.base.rpartition(":")[2])
+        cookies = {cookie.key: cookie.value for cookie in person.http.cookie_jar}
+    await first.aclose()
+    second = open_store(url, clock)
+    async with (
+        place_on(second, clock, port=port) as here,
+        aiohttp.ClientSession(cookies=cookies) as http,
+        http.get(f"{here.base}/console") as answer,
+    ):
+        assert answer.url.path == "/console"
+    await second.aclose()
+
+
+async def test_the_oldest_log_ins_make_room(here: Place) -> None:
+    seats = here.console.desk.seats
+    first = await seats.open(profile="default", scope="ops", principal=None, key_id=None)
+    for _ in range(500):
+        newest = await seats.open(profile="default", scope="ops", principal=None, key_id=None)
+    assert await seats.find(first) is None
+    assert await seats.find(newest) is not None

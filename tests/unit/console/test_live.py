@@ -1,0 +1,210 @@
+"""Open pages: what they are told, in which order, after a gap, and what an open page means for those who ask."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+from tests.unit.console.world import Person, Place
+from tests.unit.server.world import until
+
+from signoff.console.live import EVERY_SESSION
+from signoff.model import Notifier
+from signoff.rows import session_key
+
+
+class Stream:
+    """Reads an open page's stream."""
+
+    def __init__(self, answer: aiohttp.ClientResponse) -> None:
+        self.answer = answer
+        self.last_id = ""
+
+    async def next(self, kind: str, within_s: float = 5.0) -> Any:
+        """The data of the next event of that kind."""
+        name, data = "message", ""
+        async with asyncio.timeout(within_s):
+            while True:
+                line = (await self.answer.content.readline()).decode()
+                if not line:
+                    raise EOFError
+                word, _, value = line.rstrip("\n").partition(": ")
+                if word == "event":
+                    name = value
+                elif word == "data":
+                    data = value
+                elif word == "id":
+                    self.last_id = value
+                elif not word:
+                    if name == kind:
+                        return json.loads(data)
+                    name, data = "message", ""
+
+
+@asynccontextmanager
+async def watching(person: Person, query: str = "kind=cards", **headers: str) -> AsyncIterator[Stream]:
+    async with person.http.get(f"{person.base}/console/events?{query}", headers=headers) as answer:
+        assert answer.status == 200
+        stream = Stream(answer)
+        await stream.next("open")
+        yield stream
+
+
+async def test_a_new_question_and_its_answer_arrive_drawn(stored: Place) -> None:
+    agent = await stored.agent()
+    ann, ben = await stored.person(principal="ann"), await stored.person(principal="ben")
+    async with watching(ben) as stream:
+        record = await agent.ask()
+        told = await stream.next("card")
+        assert (told["id"], told["pending"], told["new"]) == (record["request_id"], True, True)
+        assert told["said"] == f"Medium request {record['short_id']}"
+        csrf = (await ben.get("/console")).fields("/console/logout")["csrf"]
+        assert told["html"].count(csrf) == 5
+        assert (await stream.next("count"))["count"] == 1
+        await ann.decide(record, "once")
+        told = await stream.next("card")
+        assert told["pending"] is False
+        assert "Approved once by ann in the console" in told["html"]
+        assert "/console/undo" not in told["html"]
+        assert (await stream.next("count"))["count"] == 0
+
+
+async def test_who_looks_gets_no_buttons(here: Place) -> None:
+    agent = await here.agent()
+    looker, ann = await here.person("ops"), await here.person()
+    async with watching(looker) as looking, watching(ann) as deciding:
+        await agent.ask()
+        assert "<button" not in (await looking.next("card"))["html"]
+        assert "<button" in (await deciding.next("card"))["html"]
+
+
+async def test_one_more_waiting_changes_the_card_it_waits_on(here: Place) -> None:
+    agent = await here.agent()
+    person = await here.person()
+    async with watching(person) as stream:
+        leader = await agent.ask()
+        await stream.next("card")
+        await agent.ask()
+        told = await stream.next("card")
+        assert (told["id"], told["new"]) == (leader["request_id"], False)
+        assert "Once for all 2" in told["html"]
+        assert (await stream.next("count"))["count"] == 2
+
+
+async def test_a_page_is_told_what_happened_since_it_was_drawn(here: Place) -> None:
+    agent = await here.agent()
+    person = await here.person()
+    first = await agent.ask()
+    seq = await here.core.store.last_seq("default")
+    second = await agent.ask(action={"kind": "command", "command": "rm -rf build"})
+    await person.decide(first, "deny")
+    async with watching(person, f"kind=cards&after={seq}") as stream:
+        told = [await stream.next("card"), await stream.next("card")]
+        assert {each["id"]: each["pending"] for each in told} == {
+            first["request_id"]: False,
+            second["request_id"]: True,
+        }
+        await stream.next("count")
+        assert int(stream.last_id) == await here.core.store.last_seq("default")
+
+
+async def test_a_position_of_another_store_loads_the_page_anew(here: Place) -> None:
+    person = await here.person()
+    async with watching(person, "kind=cards&after=99999") as stream:
+        assert await stream.next("reload") == {}
+
+
+async def test_a_reconnect_goes_on_by_its_header(here: Place) -> None:
+    agent = await here.agent()
+    person = await here.person()
+    seq = await here.core.store.last_seq("default")
+    record = await agent.ask()
+    async with watching(person, "kind=cards&after=99999", **{"Last-Event-ID": str(seq)}) as stream:
+        assert (await stream.next("card"))["id"] == record["request_id"]
+
+
+async def test_other_pages_are_told_what_changed(here: Place) -> None:
+    agent = await here.agent()
+    person = await here.person()
+    async with watching(person, "kind=touch") as stream:
+        record = await agent.ask()
+        told = await stream.next("touch")
+        assert told["ids"] == [record["request_id"]]
+        assert "approval.requested" in told["kinds"]
+        assert "html" not in told
+
+
+async def test_nothing_of_another_profile_arrives(here: Place) -> None:
+    agent, other = await here.agent(), await here.agent("second")
+    person = await here.person()
+    async with watching(person) as stream:
+        await other.ask()
+        record = await agent.ask()
+        assert (await stream.next("card"))["id"] == record["request_id"]
+
+
+async def test_a_burst_ends_in_the_newest_state(here: Place) -> None:
+    agent = await here.agent()
+    people = [await here.person(principal=f"p{number}") for number in range(10)]
+    asked = [
+        await agent.ask(action={"kind": "command", "command": f"git push --force origin b{number}"})
+        for number in range(40)
+    ]
+    await asyncio.gather(*(watch_to_the_end(person, asked, here) for person in people))
+
+
+async def watch_to_the_end(person: Person, asked: list[dict[str, Any]], here: Place) -> None:
+    seq = await here.core.store.last_seq("default")
+    async with watching(person, f"kind=cards&after={seq}") as stream:
+        for record in asked:
+            await here.core.broker.cancel("default", record["request_id"], "withdrawn", None)
+        while (await stream.next("count"))["count"]:
+            pass
+
+
+async def test_too_many_pages_of_one_log_in_are_refused(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("signoff.console.live.MOST_PER_SEAT", 2)
+    person = await here.person()
+    async with watching(person), watching(person):
+        assert (await person.get("/console/events")).status == 429
+    await until(lambda: len(here.console.desk.live) == 0)
+    async with watching(person):
+        pass
+
+
+async def presence(here: Place) -> list[Notifier]:
+    return await here.core.store.find(Notifier, "session", session_key("default", EVERY_SESSION))
+
+
+async def test_an_open_page_of_somebody_who_decides_is_a_way_to_a_person(here: Place) -> None:
+    looker, ann = await here.person("ops"), await here.person()
+    async with watching(looker):
+        assert await presence(here) == []
+        async with watching(ann), watching(ann):
+
+            async def one() -> bool:
+                return len(await presence(here)) == 1
+
+            await until(one)
+            (first,) = await presence(here)
+            assert first.gone_at is not None
+            assert (first.gone_at - here.core.clock.now()).total_seconds() > 25
+
+            async def renewed() -> bool:
+                (row,) = await presence(here)
+                return row.gone_at is not None and first.gone_at is not None and row.gone_at > first.gone_at
+
+            await until(renewed)
+
+
+async def test_streams_end_with_the_server(here: Place) -> None:
+    person = await here.person()
+    async with watching(person) as stream:
+        here.console.close()
+        with pytest.raises(EOFError):
+            await stream.next("never")

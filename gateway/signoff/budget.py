@@ -13,8 +13,6 @@ from signoff.ports import AdapterInfo
 MINUTE = timedelta(seconds=60)
 RESERVED = 3
 """Of a group's messages a minute, kept back from new cards for answers to people."""
-BURST = 3
-"""Messages to one chat that may follow each other at once before the pace applies."""
 MARGIN_S = 0.05
 
 
@@ -112,8 +110,8 @@ class Budget:
         key = (place.chat_id, "post" if op == "post" else "edit")
         found = self._chats.get(key)
         if found is None:
-            span = timedelta(seconds=self._info.per_chat_s * BURST)
-            found = [Window(BURST, span)]
+            burst = self._info.burst
+            found = [Window(burst, timedelta(seconds=self._info.per_chat_s * burst))]
             if group:
                 found.append(Window(self._info.group_per_minute, MINUTE))
             self._chats[key] = found

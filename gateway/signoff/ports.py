@@ -183,7 +183,10 @@ class AdapterInfo(Struct, frozen=True, kw_only=True):
     per_second: float = 30.0
     """Calls a second over the whole bot."""
     per_chat_s: float = 1.0
-    """Seconds between two messages to one direct chat."""
+    """Seconds between two messages to one chat, on average."""
+    burst: int = 3
+    """Messages to one chat that may follow each other at once: so many in `burst` times `per_chat_s`, whenever that
+    begins."""
     group_per_minute: int = 20
     """Messages a minute to one group."""
     resend_ambiguous: bool = True

@@ -1,0 +1,151 @@
+"""The parts of an examination that no loopback platform can show: clocks, permissions, scopes, disks, secrets."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from signoff.config import Config, GatewaySettings, Secret
+from signoff.doctoring import Row, without_secrets
+from signoff.doctoring.clocks import clock_finding, judged
+from signoff.doctoring.storing import disk_finding, serving_findings
+from signoff.settings import Profile
+from signoff_adapters.discord.rights import ADMINISTRATOR, NEEDED, Guild, Member, Overwrite, Role, invite_url, missing
+from signoff_adapters.slack.checkup import open_checkup
+from signoff_adapters.slack.config import SlackConfig
+from signoff_adapters.slack.manifest import SCOPES
+
+NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("ahead_s", "level"), [(0, "ok"), (-5, "ok"), (6, "warning"), (-59, "warning"), (61, "problem"), (-3600, "problem")]
+)
+def test_a_clock_is_judged_by_how_far_it_is_off(ahead_s: int, level: str) -> None:
+    found = judged(NOW + timedelta(seconds=ahead_s), NOW, "Telegram")
+    assert found.level == level
+    assert (("ahead of" if ahead_s > 0 else "behind") in found.text) is (level != "ok")
+
+
+@asynccontextmanager
+async def answering(handler: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> AsyncIterator[str]:
+    """A server on loopback that answers everything by `handler`; its origin."""
+    app = web.Application()
+    app.router.add_route("*", "/{any:.*}", handler)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+async def test_the_date_of_an_answer_is_what_we_compare_with() -> None:
+    async def yesterday(_request: web.Request) -> web.Response:
+        return web.Response(status=404, headers={"Date": "Mon, 05 Jan 2026 09:00:00 GMT"})
+
+    async def nonsense(_request: web.Request) -> web.Response:
+        return web.Response(headers={"Date": "soon"})
+
+    async with answering(yesterday) as url:
+        found = await clock_finding(url, "Slack")
+        assert found is not None
+        assert found.level == "problem"
+        assert "NTP" in found.mend
+    async with answering(nonsense) as url:
+        assert await clock_finding(url, "Slack") is None
+    assert await clock_finding("http://127.0.0.1:9", "Slack") is None
+
+
+def test_a_filling_disk_is_told_in_time() -> None:
+    levels = [disk_finding(size, Path("/x")).level for size in (50 * 1024**2, 500 * 1024**2, 50 * 1024**3)]
+    assert levels == ["problem", "warning", "ok"]
+
+
+def test_a_running_gateway_that_cannot_save() -> None:
+    found = next(serving_findings({"status": "failed", "error": "disk full"}))
+    assert (found.level, "disk full" in found.text) == ("problem", True)
+
+
+def test_no_secret_of_the_settings_is_left_in_a_report() -> None:
+    gateway = GatewaySettings(
+        state_dir=Path("/s"), token_key_file=Path("/s/k"), store=Secret("postgresql://u:pw-1234@db/x")
+    )
+    profile = Profile(platforms={"telegram": {"token": Secret("123456:abcdef"), "mode": "polling"}})
+    config = Config(gateway=gateway, profiles={"default": profile})
+    row = Row(
+        part="telegram",
+        level="problem",
+        about="x",
+        text="asked https://t/bot123456:abcdef/getMe (polling)",
+        mend="see postgresql://u:pw-1234@db/x",
+    )
+    hidden = without_secrets([row], config)[0]
+    assert (hidden.text, hidden.mend) == ("asked https://t/bot…/getMe (polling)", "see …")
+
+
+# --- Discord's permissions -------------------------------------------------------------------------
+
+ALL = str(sum(NEEDED.values()))
+ATTACH = str(NEEDED["Attach Files"])
+SEND = str(NEEDED["Send Messages"])
+ME = "900"
+
+
+def lacks(*overwrites: Overwrite, roles: str = ALL, thread: bool = False) -> tuple[str, ...]:
+    guild = Guild(id="10", owner_id="1", roles=(Role(id="10", permissions="0"), Role(id="77", permissions=roles)))
+    return missing(guild, Member(roles=("77",)), ME, overwrites, thread=thread)
+
+
+def test_roles_give_permissions() -> None:
+    assert lacks() == ()
+    assert lacks(roles="0") == tuple(NEEDED)
+    assert lacks(roles=str(ADMINISTRATOR)) == ()
+    assert lacks(thread=True) == ("Send Messages in Threads",)
+
+
+def test_a_channel_takes_and_gives_them_in_discords_order() -> None:
+    everybody = Overwrite(id="10", deny=ATTACH)
+    role = Overwrite(id="77", allow=ATTACH)
+    own = Overwrite(id=ME, deny=SEND)
+    assert lacks(everybody) == ("Attach Files",)
+    assert lacks(everybody, role) == ()
+    assert lacks(role, everybody) == ()
+    assert lacks(everybody, role, own) == ("Send Messages",)
+    assert lacks(Overwrite(id="78", deny=ALL)) == ()
+    assert lacks(Overwrite(id="10", deny=ALL), roles=str(ADMINISTRATOR)) == ()
+
+
+def test_the_invite_asks_for_exactly_that() -> None:
+    # 1024 view, 2048 send, 16384 embed, 32768 attach, 65536 history, 274877906944 send in threads.
+    assert invite_url("5").endswith("client_id=5&scope=bot%20applications.commands&permissions=274878024704")
+
+
+# --- Slack's scopes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("named", "level", "said"),
+    [
+        (",".join(SCOPES), "ok", "every scope"),
+        (",".join(scope for scope in SCOPES if scope != "files:write"), "problem", "lacks the scopes files:write."),
+        (None, "warning", "did not name"),
+    ],
+)
+async def test_scopes_are_read_beside_the_answer(named: str | None, level: str, said: str) -> None:
+    async def answer(_request: web.Request) -> web.Response:
+        body = {"ok": True, "user_id": "U1", "user": "signoff", "team": "Ops", "url": "wss://x"}
+        return web.json_response(body, headers={"X-OAuth-Scopes": named} if named is not None else {})
+
+    async with answering(answer) as url:
+        checkup = open_checkup(SlackConfig(bot_token="xoxb-1", app_token="xapp-1", api_base_url=url))
+        found = {each.about: each for each in await checkup.account(serving=False)}
+        await checkup.aclose()
+    assert found["scopes"].level == level
+    assert said in found["scopes"].text

@@ -1,0 +1,67 @@
+"""A command on a terminal of its own, which a test reads and types into as a person does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tests.unit.cli.test_cli import Shell
+
+
+class Terminal:
+    """What stood on the screen so far, and a keyboard."""
+
+    def __init__(self, process: asyncio.subprocess.Process, descriptor: int) -> None:
+        self.process = process
+        self.screen = ""
+        self._descriptor = descriptor
+        self._read_to = 0
+
+    async def expect(self, text: str, timeout_s: float = 15.0) -> str:
+        """What came up to and including `text`, from where the last expectation ended."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(timeout_s):
+                while text not in self.screen[self._read_to :]:
+                    self.screen += (await loop.run_in_executor(None, os.read, self._descriptor, 4096)).decode()
+        except (TimeoutError, OSError) as error:
+            raise AssertionError(f"{text!r} did not come: {self.screen[self._read_to :]!r}") from error
+        end = self.screen.index(text, self._read_to) + len(text)
+        found, self._read_to = self.screen[self._read_to : end], end
+        return found
+
+    def type(self, line: str) -> None:
+        """A line with Enter."""
+        os.write(self._descriptor, line.encode() + b"\n")
+
+    async def ended(self, timeout_s: float = 15.0) -> int:
+        """The exit code, once everything was read."""
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(timeout_s):
+            while True:
+                try:
+                    more = await loop.run_in_executor(None, os.read, self._descriptor, 4096)
+                except OSError:  # the other end is closed
+                    break
+                if not more:
+                    break
+                self.screen += more.decode()
+            return await self.process.wait()
+
+
+@asynccontextmanager
+async def on_terminal(shell: Shell, *arguments: str) -> AsyncIterator[Terminal]:
+    """Start a command whose standard streams are one terminal."""
+    reader, writer = pty.openpty()
+    process = await shell.start(*arguments, stdin=writer, stdout=writer, stderr=writer)
+    os.close(writer)
+    try:
+        yield Terminal(process, reader)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        os.close(reader)

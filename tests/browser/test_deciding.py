@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.house import House, enter
@@ -11,6 +12,7 @@ from tests.browser.house import House, enter
 PUSH = "git push --force origin main"
 
 
+@pytest.mark.quick
 async def test_from_the_first_card_to_the_decision(browser: Browser, house: House) -> None:
     page = await enter(browser, house)
     await expect(page.get_by_text("Nothing waits.")).to_be_visible()
@@ -69,6 +71,7 @@ async def test_a_decision_shows_in_the_other_tab(browser: Browser, house: House)
     await expect(ben.locator("[data-count]")).to_have_text("0")
 
 
+@pytest.mark.quick
 async def test_a_tab_left_open_over_a_restart_comes_back_by_itself(browser: Browser, house: House) -> None:
     page = await enter(browser, house)
     record = await house.ask(PUSH)

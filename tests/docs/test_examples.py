@@ -13,6 +13,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,14 @@ from tests.platforms.telegram import TelegramPlatform, TelegramServer
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the blocks are for a POSIX shell")
 
 TOKEN, ANA, GROUP = "123456:EXAMPLE", 123456789, -1001234567890
+SECRETS = {
+    "TELEGRAM_TOKEN": TOKEN,
+    "DISCORD_TOKEN": "MTIz.EXAMPLE.abc",
+    "SLACK_BOT_TOKEN": "xoxb-EXAMPLE",
+    "SLACK_APP_TOKEN": "xapp-EXAMPLE",
+    "SLACK_SIGNING_SECRET": "EXAMPLE",
+}
+PLATFORMS = ("telegram", "discord", "slack")
 ADDRESS = "http://127.0.0.1:8787"
 ELSEWHERE = {"docs/digest.md", "docs/bench.md"}
 """Pages whose numbers have tests of their own: test vectors, and measurements."""
@@ -39,8 +48,10 @@ SAYS = {
         '"state":"succeeded"',
     ],
     "docs/commands.md": ["one\ntwo", "exit code 3", "exit code 127", '{"id":"'],
+    "docs/discord.md": ["https://discord.com/developers/applications", "Leave the privileged intents off"],
     "docs/doctor.md": ["no problems, no warnings."],
     "docs/security.md": ["signs from the next start on"],
+    "docs/slack.md": ["Create New App", "- im:write", "socket_mode_enabled: true"],
     "docs/operations.md": ["signoff_approvals_pending 0.0", '"default/telegram"', "live"],
     "docs/embedding.md": ["Approved once. Run exactly this action, once, now."] * 2,
 }
@@ -68,8 +79,12 @@ def test_a_configuration_loads(block: Block, tmp_path: Path) -> None:
     (tmp_path / "telegram.token").chmod(0o600)
     file = tmp_path / "signoff.toml"
     file.write_text(block.text)
-    config = load_config(file, {"TELEGRAM_TOKEN": TOKEN}, platforms=("telegram",))
+    config = load_config(file, SECRETS, platforms=PLATFORMS)
     assert config.profiles
+    for profile in config.profiles.values():
+        for platform, settings in profile.platforms.items():
+            point = next(iter(entry_points(group="signoff.adapters", name=platform)))
+            point.load().config_type(**settings)
 
 
 @pytest.mark.parametrize("page", sorted(SAYS))

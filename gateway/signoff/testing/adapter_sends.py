@@ -44,7 +44,7 @@ class Sends:
 
     async def test_order_rises_within_a_chat(self, stage: Stage) -> None:
         async with running(stage, RecordingInbox()) as adapter:
-            orders = [(await adapter.post(stage.group, card(f"number {n}"))).order for n in range(3)]
+            orders = [(await adapter.post(stage.group, numbered(n))).order for n in range(3)]
         assert orders == sorted(set(orders))
 
     async def test_an_update_rewrites_and_without_rows_takes_the_buttons(self, stage: Stage) -> None:
@@ -152,7 +152,7 @@ class Sends:
     async def test_a_reply_hangs_on_its_message(self, stage: Stage) -> None:
         async with running(stage, RecordingInbox()) as adapter:
             first = await adapter.post(stage.group, card())
-            await adapter.post(stage.group, card("panel"), reply_to=first.message_id)
+            await adapter.post(stage.group, numbered(2), reply_to=first.message_id)
             _, panel = await stage.seen(stage.group)
         assert panel.reply_to == first.message_id
 
@@ -284,3 +284,8 @@ class Failures:
             await adapter.post(new, card())
             expected = (new.platform, stage.other_group.chat_id, new.chat_id)
             await until(lambda: expected in inbox.moves, what="the inbox was told of the move")
+
+
+def numbered(number: int) -> Card:
+    """A card with a button of its own: no two cards bear the same token, and a platform may tell them apart by it."""
+    return card(f"number {number}", rows=((Button("Approve once", f"t-{number}"),),))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import os
 import subprocess
@@ -152,12 +153,23 @@ async def test_a_failure_is_explained_by_its_last_line() -> None:
     assert (found.why or "").startswith("ended with code 1: ")
 
 
-async def test_without_the_tests_folder_rows_say_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from signoff.bench import on_telegram
-
+@pytest.mark.parametrize(
+    ("place", "platform"),
+    [
+        ("on_telegram:tap", "Telegram"),
+        ("on_telegram:start", "Telegram"),
+        ("on_discord:tap", "Discord"),
+        ("on_slack:tap", "Slack"),
+        ("on_three:start", "Telegram"),
+    ],
+)
+async def test_without_the_tests_folder_rows_say_so(
+    place: str, platform: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    module, _, function = place.partition(":")
     monkeypatch.setattr("signoff.__file__", str(tmp_path / "a" / "b" / "signoff" / "__init__.py"))
-    with pytest.raises(NotMeasured, match="run it from a checkout"):
-        await on_telegram.start(TINY)
+    with pytest.raises(NotMeasured, match=f"loopback {platform} .*run it from a checkout"):
+        await getattr(importlib.import_module(f"signoff.bench.{module}"), function)(TINY)
 
 
 async def test_a_server_that_does_not_start_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:

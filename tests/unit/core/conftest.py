@@ -18,6 +18,7 @@ IN_A_FILE = (
     "test_claims",
     "test_stopping",
     "test_delivery",
+    "test_fallback",
     "test_digest_delivery",
     "test_service_time",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -106,40 +107,6 @@ async def test_the_attached_client_can_still_answer(world: World) -> None:
     await world.sessions.detach("default", "s", "app")
     await world.advance(60)
     assert await outcome(world, row) == "notify_failed"
-
-
-async def test_the_fallback_takes_a_card_whose_own_place_is_gone(make_world: Callable[..., World]) -> None:
-    world = make_world(fallbacks={"default": OTHER_PLACE})
-    await world.session()
-    world.chat.fail(REFUSED)
-    row = await world.ask()
-    assert row.outcome is None
-    assert row.delivered_to == (OTHER_PLACE,)
-    assert row.destinations == (PLACE, OTHER_PLACE)
-    places = (PLACE, OTHER_PLACE)
-    told, card = [next(each for each in world.chat.shown() if each.destination == place) for place in places]
-    assert told.card.rows == ()
-    assert f"Asked here because Fake {PLACE.chat_id} did not take it." in card.text
-    await world.tap(row, "deny")
-    assert await outcome(world, row) == "denied"
-
-
-async def test_a_fallback_that_refuses_too_is_the_end(make_world: Callable[..., World]) -> None:
-    world = make_world(fallbacks={"default": OTHER_PLACE})
-    await world.session()
-    world.chat.fail(REFUSED, times=3)
-    row = await world.ask()
-    assert row.outcome == "notify_failed"
-    assert [place for _, place in world.chat.calls].count(OTHER_PLACE) == 1
-
-
-async def test_a_session_without_a_place_asks_at_the_fallback(make_world: Callable[..., World]) -> None:
-    world = make_world(
-        profile=Profile(approvers={"fake": ("1",)}, approvals=ApprovalSettings(fallback_destination=OTHER_PLACE))
-    )
-    await world.session(destination=None, kind="api")
-    row = await world.ask()
-    assert row.delivered_to == (OTHER_PLACE,)
 
 
 def _also() -> Profile:
@@ -272,6 +239,60 @@ async def test_a_crash_while_sending_leaves_a_doubtful_copy(make_world: Callable
     assert "Sent again" in after.chat.messages[0].text
     await after.tap(row, "deny")
     assert (await after.row(row)).outcome == "denied"
+
+
+@pytest.mark.parametrize(("down_s", "repeated"), [(0.0, True), (80.0, True), (100.0, False)])
+async def test_a_crash_while_sending_is_repeated_where_the_platform_would_recognise_it(
+    make_world: Callable[..., World], down_s: float, repeated: bool
+) -> None:
+    """The same copy goes out once more, unmarked, for as long as its key is surely remembered."""
+    info = AdapterInfo(platform="fake", title="Fake", per_second=1e6, per_chat_s=0, resend_ambiguous=False)
+    world = make_world(info=info)
+    await world.session()
+    row = await world.submit()
+    world.chat.stall()
+    await world.dispatcher.start_due()
+    before = await world.copy(row)
+    await world.aclose()
+    await world.clock.advance(down_s)
+    after = make_world(info=info)
+    await after.advance(20)
+    copy = await after.copy(row)
+    assert (copy.copy_id, copy.state) == (before.copy_id, "sent" if repeated else "ambiguous")
+    assert ["Sent again" in message.text for message in after.chat.messages] == [False] * repeated
+    await after.advance(60)
+    assert len(after.chat.messages) == repeated
+
+
+async def test_a_stop_waits_for_what_a_budget_allows_soon(make_world: Callable[..., World]) -> None:
+    world = make_world(info=AdapterInfo(platform="fake", title="Fake", per_second=1))
+    await world.session()
+    first, second = await world.ask(), await world.ask("rm -rf ./second")
+    assert [(await world.copy(row)).limited for row in (first, second)] == [False, True]
+    await world.dispatcher.idle()
+    await world.dispatcher.idle(ahead_s=0.5)
+    ending = asyncio.create_task(world.dispatcher.idle(ahead_s=1.5))
+    await asyncio.wait({ending}, timeout=0.05)
+    assert not ending.done()
+    await world.advance(1.5)
+    await ending
+    assert len(world.chat.messages) == 2
+
+
+async def test_a_repeated_send_that_a_crash_breaks_off_too_is_left_in_doubt(make_world: Callable[..., World]) -> None:
+    info = AdapterInfo(platform="fake", title="Fake", per_second=1e6, per_chat_s=0, resend_ambiguous=False)
+    world = make_world(info=info)
+    await world.session()
+    row = await world.submit()
+    for _ in range(2):
+        world.chat.stall()
+        await world.dispatcher.start_due()
+        await world.aclose()
+        world = make_world(info=info)
+        await world.clock.advance(20)
+    await world.advance(1)
+    assert (await world.copy(row)).state == "ambiguous"
+    assert world.chat.messages == []
 
 
 async def test_a_tap_before_the_send_returns_is_honoured(world: World) -> None:

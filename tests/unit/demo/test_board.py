@@ -35,6 +35,11 @@ def test_a_number_is_gone_with_its_message_and_counting_begins_again_when_nothin
     assert board.at(1) is None
     assert board.labelled("Clo") == board.at(3)
     assert board.labelled("Approve") is None
+    board.place("c", buttons("Deny", "Deny, because…"))
+    found = board.labelled("Deny")
+    assert found is not None
+    assert found.button.label == "Deny", "a whole label goes before one that goes on"
+    board.drop("c")
     board.drop("b")
     assert [each.number for each in board.place("c", buttons("Deny"))] == [1]
 

@@ -21,7 +21,8 @@ COMMAND = (sys.executable, "-m", "signoff", "demo")
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    plain = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR", "FORCE_COLOR")}
+    looks = ("COLUMNS", "NO_COLOR", "FORCE_COLOR", "DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    plain = {name: value for name, value in os.environ.items() if name not in looks}
     return {**plain, "TMPDIR": str(folder), "TERM": "xterm-256color", **more}
 
 
@@ -104,11 +105,13 @@ def test_it_plays_by_itself_plainly_and_leaves_nothing_behind(tmp_path: Path) ->
     assert re.search(r"The whole text \([\d,]+ characters\) is in the file\n┃ .*/signoff-demo-\S+/\w{5}\.txt", out)
     assert "2 identical requests wait." in out
     assert out.count("Approved once for all 2 by you") >= 2
-    assert out.count("reports that it did not start it.") == 3
+    assert out.count("reports that it did not start it.") == 4
     assert 'Reason given: "wrong target". Do not retry it' in " ".join(out.split())
     assert "You said “wrong target”." in out
-    assert "Nobody was asked; no approval can allow this." in " ".join(out.split())
     assert "\n5 of 5" in out
+    assert out.count("DROP TABLE users_old") == 4, "asked, asked again, and both in the record"
+    assert out.count("Denied by you, not run") == 2
+    assert "Next: signoff init" in out
     assert not list(tmp_path.iterdir())
 
 
@@ -118,9 +121,11 @@ def test_each_card_says_the_verdict_before_the_agent_reads_it(tmp_path: Path) ->
 
 
 def test_without_a_terminal_it_says_so(tmp_path: Path) -> None:
-    done = run(tmp_path)
+    done = run(tmp_path, "--terminal")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == ("signoff: demo needs a terminal to type in; --auto lets it press the buttons by itself.\n")
+    assert done.stderr == (
+        "signoff: --terminal needs a terminal to type in; --auto lets it press the buttons by itself.\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,6 +134,8 @@ def test_without_a_terminal_it_says_so(tmp_path: Path) -> None:
         (("--chat", "1"), "--chat goes with --platform"),
         (("--platform", "telegram", "--chat", "1"), "needs --token-env, --approver"),
         (("--platform", "telegram", "--chat", "1", "--approver", "1", "--token-env", "NOT_SET"), "NOT_SET is not set"),
+        (("--terminal", "--no-browser"), "--terminal and --no-browser name different places"),
+        (("--auto", "--no-browser"), "--auto presses buttons in the terminal"),
     ],
 )
 def test_wrong_usage_is_named(tmp_path: Path, arguments: tuple[str, ...], told: str) -> None:
@@ -152,6 +159,10 @@ def test_a_person_answers_by_numbers_and_by_commands(tmp_path: Path) -> None:
         shown.type("1")
         shown.until("Approved once. The agent is told.")
         shown.until("2 of 5")
+        shown.until("[1]")
+        shown.type("2")
+        shown.until("I leave the build as it is")
+        shown.until("3 of 5")
         shown.until("More…")
         shown.type("/deny one machine first")
         shown.until("You said “one machine first”.")
@@ -165,10 +176,13 @@ def test_a_person_answers_by_numbers_and_by_commands(tmp_path: Path) -> None:
         shown.type("10")
         shown.until("Type it and press Enter.")
         shown.insist("main is frozen", "You said “main is frozen”.")
-        shown.until("4 of 5")
+        shown.until("5 of 5")
         shown.until("[2]")
         shown.type("2")
-        shown.until("I do not try another way")
+        shown.until("I ask for the same once more")
+        shown.until("[1]")
+        shown.type("1")
+        shown.until("It may run, once.")
         shown.until("What the record says")
         assert shown.end() == 0
     assert not list(tmp_path.iterdir())
@@ -231,13 +245,13 @@ async def test_the_same_in_a_real_chat(tmp_path: Path) -> None:
         await telegram.add_bot("123456:TEST", "demo_bot")
         await telegram.add_user(111, "Ana")
         async with in_chat(server, "123456:TEST", tmp_path) as process:
-            card = await telegram.wait_for_message(111, lambda m: "rm -rf ./build" in m.text, timeout_s=20)
+            card = await telegram.wait_for_message(111, lambda m: "git status" in m.text, timeout_s=20)
             await telegram.press(111, 111, card.message_id, "Deny")
-            await telegram.wait_for_message(111, lambda m: "web-1.example" in m.text, timeout_s=20)
+            await telegram.wait_for_message(111, lambda m: "rm -rf ./build" in m.text, timeout_s=20)
             process.send_signal(signal.SIGINT)
             out, _ = await asyncio.wait_for(process.communicate(), 20)
             assert process.returncode == 130
-            assert "I leave the build as it is" in out.decode()
+            assert "I do not look." in out.decode()
             assert "Withdrawn, not run" in out.decode()
             assert "⏹ Cancelled" in await telegram.render_text(111)
     assert not os.listdir(tmp_path)

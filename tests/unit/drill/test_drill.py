@@ -75,6 +75,7 @@ async def card_in(place: TelegramPlatform, chat: int) -> SeenMessage:
     return await place.wait_for_message(chat, lambda m: m.text.startswith(TITLE), timeout_s=15)
 
 
+@pytest.mark.quick
 async def test_every_named_place_gets_a_card_and_a_tap_is_told(shell: Shell, telegram: TelegramPlatform) -> None:
     async with serving(shell), drilling(shell, "--wait", "60") as done:
         for chat in (ANA, GROUP):

@@ -72,6 +72,7 @@ def mode_of(path: Path) -> int:
 # --- by options ------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick
 async def test_by_options_alone_the_file_is_complete_private_and_without_the_secret(
     shell: Shell, telegram: TelegramPlatform
 ) -> None:
@@ -214,6 +215,7 @@ async def test_the_slack_manifest_names_everything_that_is_used(shell: Shell) ->
 # --- the dialogue ----------------------------------------------------------------------------------
 
 
+@pytest.mark.quick
 async def test_the_dialogue_binds_whoever_sends_the_code(shell: Shell, telegram: TelegramPlatform) -> None:
     async with on_terminal(shell, "init", await origin(telegram), "--platform", "telegram") as terminal:
         await terminal.expect("@BotFather")

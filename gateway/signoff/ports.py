@@ -190,7 +190,8 @@ class AdapterInfo(Struct, frozen=True, kw_only=True):
     group_per_minute: int = 20
     """Messages a minute to one group."""
     resend_ambiguous: bool = True
-    """The platform has no idempotency key, so a doubtful send is repeated once, marked."""
+    """The platform has no idempotency key, so a doubtful send is repeated once, marked. With a key the adapter repeats
+    it itself; one that a crash broke off is handed to it again as it was, and must come to the same key."""
 
 
 class HookRoute(Struct, frozen=True):

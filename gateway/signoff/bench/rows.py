@@ -58,7 +58,7 @@ class Sizes(Struct, frozen=True, kw_only=True):
     many: int = 100_000
     many_taps: int = 500
     chats: int = 20
-    """Telegram chats, each with one card that is tapped."""
+    """Chats of a platform on loopback, each with one card that is tapped."""
     commits: int = 500
     appends: int = 200
 
@@ -185,6 +185,31 @@ MEASURES = (
         rows=(
             Row(key="serve_ready_s", title="signoff serve to ready, Telegram connected", unit="s", goal=1.2),
             Row(key="serve_rss_mib", title="its resident memory when idle", unit="MiB", goal=90),
+        ),
+    ),
+    Measure(
+        name="discord",
+        place="on_discord:tap",
+        rows=(
+            Row(key="discord_tap_p50_ms", title="tap to edited card, Discord on loopback, p50", unit="ms", goal=5),
+            Row(key="discord_tap_p99_ms", title="tap to edited card, Discord on loopback, p99", unit="ms"),
+        ),
+    ),
+    Measure(
+        name="slack",
+        place="on_slack:tap",
+        rows=(
+            Row(key="slack_tap_p50_ms", title="tap to edited card, Slack on loopback, p50", unit="ms", goal=6),
+            Row(key="slack_tap_p99_ms", title="tap to edited card, Slack on loopback, p99", unit="ms"),
+            Row(key="slack_ack_p50_ms", title="tap to acknowledgement, Slack on loopback, p50", unit="ms", goal=20),
+        ),
+    ),
+    Measure(
+        name="three",
+        place="on_three:start",
+        rows=(
+            Row(key="three_ready_s", title="signoff serve to ready, all three connected", unit="s", goal=1.5),
+            Row(key="three_rss_mib", title="its resident memory when idle", unit="MiB", goal=100),
         ),
     ),
 )

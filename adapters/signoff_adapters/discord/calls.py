@@ -6,6 +6,7 @@ time limit of its own. Here each call is made once, ends within its time, and sa
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from importlib.metadata import version
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ import msgspec
 from signoff.errors import AdapterError, AdapterUnavailable, MessageGone, RateLimited, SendAmbiguous, SendRefused
 from signoff.model import Attachment
 
+from .buckets import Buckets
 from .config import DiscordConfig
 
 T = TypeVar("T")
@@ -92,6 +94,7 @@ class Calls:
     def __init__(self, config: DiscordConfig) -> None:
         self._config = config
         self._base = f"{config.api_base_url.rstrip('/')}/api/v10"
+        self._buckets = Buckets()
         self._session: aiohttp.ClientSession | None = None
 
     @property
@@ -128,6 +131,9 @@ class Calls:
         elif body is not None:
             headers["Content-Type"] = "application/json"
             form = {"data": msgspec.json.encode(body)}
+        clock = asyncio.get_running_loop().time
+        if with_token and (wait_s := self._buckets.wait_s(method, path, clock())) > 0:
+            raise Throttled(wait_s)
         timeout = aiohttp.ClientTimeout(total=limit_s, sock_connect=self._config.connect_timeout_s)
         try:
             async with self.session.request(
@@ -138,6 +144,8 @@ class Calls:
             raise NotSent(f"Discord could not be reached ({type(error).__name__})") from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise AnswerLost(f"no answer from Discord ({type(error).__name__})") from None
+        if with_token:
+            self._buckets.heard(method, path, response.headers, clock())
         if response.status < 300:
             return answer
         raise _failure(response.status, answer, response.headers.get("Retry-After", ""))

@@ -76,7 +76,7 @@ class Dispatch(Struct, frozen=True):
 class _Socket(DiscordWebSocket):
     """The library's socket with more frequent heartbeats."""
 
-    heartbeat_every_s = 10.0
+    heartbeat_every_s = 9.5
     _handler: Any = None
 
     @property

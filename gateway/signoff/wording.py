@@ -125,7 +125,7 @@ def approved_text(table: str, row: ApprovalRequest, now: datetime) -> str:
         return t(f"{table}.time_box", person=name, clock=until, label=label)
     if choice in ("session", "always"):
         return t(f"{table}.{choice}", person=name, label=label)
-    if choice == "once_all":
+    if choice == "once_all" and row.runs > 1:  # one that waited with others counts its own run alone
         return t(f"{table}.once_all", person=name, count=row.runs)
     if table == "verdict.approved" and row.asked_runs > 1:
         return t(f"{table}.once_of", person=name, count=row.asked_runs)

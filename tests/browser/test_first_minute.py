@@ -29,7 +29,7 @@ from tests.docs.pages import ROOT, blocks
 NEEDED = ("gateway", "adapters", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md")
 NEWCOMER = 54_321
 """A user id that nothing on the machine belongs to; it needs no entry in the list of users."""
-INSTALLED_WITHIN_S, WITHIN_S = 150.0, 30.0
+INSTALLED_WITHIN_S, WITHIN_S = 100.0, 30.0
 FIRST_CARD_WITHIN_S = 10.0
 HANDED_ON = ("PIP_", "SSL_", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 """Of the environment: how this machine reaches the package index."""
@@ -144,7 +144,7 @@ async def typed(place: Place, command: str) -> AsyncIterator[Output]:
 
 
 @pytest.mark.heavy
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(180)
 async def test_the_first_command_shows_a_card_and_a_tap_lets_the_agent_go_on(browser: Browser) -> None:
     with newcomers_place() as place:
         async with typed(place, first_command()) as said:

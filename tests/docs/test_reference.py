@@ -23,6 +23,7 @@ from docs import make_tables
 from signoff.cli import exits
 from signoff.cli.app import cli
 from signoff.config import settings_table
+from signoff.console.door import INSIDE, OPEN
 from signoff.errors import ClaimRefused, SignoffError
 from signoff.grammar import ALIASES, VERBS
 from signoff.model import CAUSES, OUTCOMES
@@ -113,8 +114,25 @@ def test_routes_are_those_of_the_openapi_document() -> None:
     same([name.partition("?")[0] for name in names("api.md", "route")], known)
 
 
+def console_routes() -> set[str]:
+    """The console's addresses, whose patterns have one group for each part that differs."""
+    found = set()
+    for method, pattern, _ in (*OPEN, *INSIDE):
+        path = re.sub(r"\([^)]*\)", "{id}", pattern.removesuffix("/?")).replace("\\.", ".")
+        assert re.fullmatch(r"/[a-z./{}]+", path), pattern
+        found.add(f"{method} {path}")
+    return found
+
+
+def test_console_routes() -> None:
+    same(names("console.md", "address"), console_routes())
+
+
 def test_no_page_names_a_route_that_does_not_exist() -> None:
     known = {(entry.method, re.sub(r"{[a-z_]+}", "{}", entry.path)) for entry in ROUTES}
+    known |= {
+        (method, path.replace("{id}", "{}")) for method, _, path in (each.partition(" ") for each in console_routes())
+    }
     form = re.compile(r"(GET|POST|PUT|DELETE) (/[^\s?`]+)")
     for page in PAGES:
         for method, path in form.findall(prose(page)):

@@ -18,46 +18,65 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.option("--auto", is_flag=True, help="Press the buttons by itself, for a look or a test.")
+@click.option("--auto", is_flag=True, help="Press the buttons by itself, in the terminal, for a look or a test.")
+@click.option("--terminal", is_flag=True, help="Show the cards in this terminal, without a browser.")
+@click.option("--no-browser", is_flag=True, help="Print the console's link instead of opening it.")
 @click.option("--platform", type=click.Choice(["telegram"]), help="Show the cards in a real chat instead.")
 @click.option("--token-env", metavar="NAME", help="The environment variable that holds the bot's token.")
 @click.option("--chat", metavar="ID", help="The chat that the cards go to.")
 @click.option("--approver", metavar="ID", help="Your user id there: you alone may decide.")
 @click.option("--api-base-url", metavar="URL", hidden=True, help="Another origin of the platform's API.")
-def demo(
-    *,
-    auto: bool,
-    platform: str | None,
-    token_env: str | None,
-    chat: str | None,
-    approver: str | None,
-    api_base_url: str | None,
-) -> int:
-    """Let a scripted agent ask you for five things, in this terminal.
+def demo(*, auto: bool, terminal: bool, no_browser: bool, platform: str | None, **chat: str | None) -> int:
+    """Let a scripted agent ask you for five things, in a browser or in this terminal.
 
     Everything is real but the agent: the gateway, the store, the buttons. It runs nothing and only says what it would
     run. All files are in a temporary folder that is removed at the end.
+
+    Where there is a display, the web console opens in your browser. In a terminal without one the cards are drawn
+    there, and without a terminal the console's link is printed.
 
     In a real chat: signoff demo --platform telegram --token-env BOT_TOKEN --chat ID --approver ID
 
     Exit codes: 0 the end or Ctrl-D, 130 Ctrl-C, 75 the chat cannot be reached, 2 wrong usage.
     """
-    from signoff.demo.running import perform
+    _one_of({"--terminal": terminal, "--no-browser": no_browser, "--platform": platform is not None})
+    if auto and (no_browser or platform):
+        raise click.UsageError("--auto presses buttons in the terminal, not in a browser or a real chat")
+    stage = _chat_stage(platform, **chat)
 
-    stage = _chat_stage(platform, token_env, chat, approver, api_base_url)
-    if stage is None and not auto and not sys.stdin.isatty():
-        click.echo("signoff: demo needs a terminal to type in; --auto lets it press the buttons by itself.", err=True)
+    from signoff.demo.pages import has_display
+    from signoff.demo.running import perform
+    from signoff.demo.show import CONSOLE, TERMINAL
+
+    display = has_display()
+    if stage is None:
+        drawn = auto or terminal or not (no_browser or display or not sys.stdin.isatty())
+        stage = TERMINAL if drawn else CONSOLE
+    if stage is TERMINAL and not auto and not sys.stdin.isatty():
+        click.echo(
+            "signoff: --terminal needs a terminal to type in; --auto lets it press the buttons by itself.", err=True
+        )
         return USAGE
-    if stage is not None and auto:
-        raise click.UsageError("--auto presses buttons in the terminal, not in a real chat")
     with TemporaryDirectory(prefix="signoff-demo-") as folder:
-        return asyncio.run(perform(Path(folder), stage, auto=auto))
+        return asyncio.run(perform(Path(folder), stage, auto=auto, browser=display and not no_browser))
+
+
+def _one_of(given: dict[str, bool]) -> None:
+    """Refuse options that name different places for the cards."""
+    named = [name for name, is_given in given.items() if is_given]
+    if len(named) > 1:
+        raise click.UsageError(f"{' and '.join(named)} name different places for the cards; give one of them")
 
 
 def _chat_stage(
-    platform: str | None, token_env: str | None, chat: str | None, approver: str | None, api_base_url: str | None
+    platform: str | None,
+    *,
+    token_env: str | None,
+    chat: str | None,
+    approver: str | None,
+    api_base_url: str | None,
 ) -> Stage | None:
-    """The real chat that the options name, or None for the terminal."""
+    """The real chat that the options name, or None where none is named."""
     needed = {"--token-env": token_env, "--chat": chat, "--approver": approver}
     if platform is None:
         given = [name for name, value in needed.items() if value is not None]

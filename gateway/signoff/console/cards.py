@@ -51,6 +51,8 @@ class CardView(Struct, frozen=True, kw_only=True):
     severity: Severity
     shape: str
     pending: bool
+    version: int
+    """Rises with each change, so that a page never goes back to an older state."""
     outcome: str
     headline: str
     host: str
@@ -112,6 +114,7 @@ def card_view(row: ApprovalRequest, beside: Beside, *, may: May, mine: bool, lis
         severity=row.severity,
         shape=SHAPES[row.severity],
         pending=pending,
+        version=row.card_version,
         outcome=row.outcome or "",
         headline=headline_text(row),
         host=safe_name(row.host) if row.host else "",

@@ -54,8 +54,7 @@ class Board:
         return self._by_number.get(number)
 
     def labelled(self, beginning: str) -> Numbered | None:
-        """The newest button whose label begins so."""
-        for each in reversed(self._by_number.values()):
-            if each.button.label.startswith(beginning):
-                return each
-        return None
+        """The newest button with this label, else the newest whose label begins so."""
+        newest = list(reversed(self._by_number.values()))
+        whole = (each for each in newest if each.button.label == beginning)
+        return next(whole, next((each for each in newest if each.button.label.startswith(beginning)), None))

@@ -6,52 +6,63 @@ import asyncio
 import contextlib
 import logging
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 from rich.text import Text
 
 from signoff.demo.keyboard import typed_lines
+from signoff.demo.pages import Pages, open_pages
+from signoff.demo.pages import show as show_page
 from signoff.demo.screen import Screen, Terminal
 from signoff.demo.script import AGENT, SCENES
 from signoff.demo.show import Show, Stage, stage_config
-from signoff.demo.terminal import PLACE, YOU, TerminalAdapter
+from signoff.demo.terminal import PLACE, TerminalAdapter
 from signoff.gateway import Gateway
 from signoff.record import Approval
 
 AUTO_PAUSE_S = 1.2
 """How long a card stands before it is answered by itself, on a terminal, where somebody looks on."""
+LOOK_S = 30.0
+"""After the last answer the console stays so long, so that the page does not break under the person's finger."""
+LOOK_EVERY_S = 0.2
+LEFT_AFTER_S = 2.0
+"""Without an open page for so long, the person has left; going from page to page takes less."""
 UNREACHABLE = 75
 """The exit code when the chat cannot be reached: nobody could be asked."""
 
 
-async def perform(folder: Path, stage: Stage | None, *, auto: bool) -> int:
-    """Run the demonstration; the exit code. Files are written to `folder` alone."""
+async def perform(folder: Path, stage: Stage, *, auto: bool = False, browser: bool = False) -> int:
+    """Run the demonstration; the exit code. Files are written to `folder` alone. `browser`: open the console in one."""
     # What the adapters log is told here in sentences of its own.
     logging.getLogger("signoff_adapters").addHandler(logging.NullHandler())
     console = Terminal(highlight=False)
-    screen = Screen(console, interactive=stage is None and not auto)
-    adapter = TerminalAdapter(screen, folder) if stage is None else None
-    stage = stage or Stage(destination=PLACE, approver=YOU.user_id)
-    _welcome(screen, stage, auto=auto)
+    screen = Screen(console, interactive=stage.in_terminal and not auto)
+    adapter = TerminalAdapter(screen, folder) if stage.in_terminal else None
     adapters = {("default", PLACE.platform): adapter} if adapter is not None else None
-    async with Gateway(stage_config(stage, folder), adapters=adapters) as gateway:
-        refused = _refused(gateway)
+    async with AsyncExitStack() as stack:
+        gateway = await stack.enter_async_context(Gateway(stage_config(stage, folder), adapters=adapters))
+        pages = await stack.enter_async_context(open_pages(gateway)) if stage.in_console else None
+        _welcome(screen, stage, pages, auto=auto, browser=browser)
+        refused = _refused(gateway, stage)
         if refused:
             screen.put([Text(f"{stage.title} cannot be reached: {refused}", "bold red")])
             return UNREACHABLE
-        show = Show(
-            gateway,
-            screen,
-            stage,
-            auto=adapter if auto else None,
-            pause_s=AUTO_PAUSE_S if console.is_terminal else 0.0,
-        )
+        pause_s = AUTO_PAUSE_S if console.is_terminal else 0.0
+        show = Show(gateway, screen, stage, auto=adapter if auto else None, pause_s=pause_s)
         playing = asyncio.create_task(show.play(SCENES))
         typing = asyncio.create_task(_typing(adapter, screen)) if adapter is not None and not auto else None
+        if pages is not None and browser:
+            show_page(pages.link)
         code = await _until_over(playing, typing)
         screen.close()
-        _farewell(screen, await show.ended(), whole=playing.done() and not playing.cancelled(), stage=stage)
+        whole = playing.done() and not playing.cancelled()
+        _farewell(screen, await show.ended(), whole=whole)
+        if pages is not None and whole and pages.watched:
+            screen.put([Text(f"The pages stay for {LOOK_S:g} s, or until you close them. Ctrl-C ends now.", "dim")])
+            await _until_nobody_looks(pages)
+    _next_steps(screen, whole=whole)
     return code
 
 
@@ -67,8 +78,7 @@ async def _typing(adapter: TerminalAdapter, screen: Screen) -> None:
 async def _until_over(playing: asyncio.Task[None], typing: asyncio.Task[None] | None) -> int:
     """Wait for the last scene, the end of the input, or a signal; what is still asked then is withdrawn."""
     tasks = [task for task in (playing, typing) if task is not None]
-    signalled: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    with _signals(signalled.set_result):
+    with _signals() as signalled:
         waited: list[asyncio.Future[None] | asyncio.Future[int]] = [*tasks, signalled]
         await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
         for task in tasks:
@@ -77,59 +87,74 @@ async def _until_over(playing: asyncio.Task[None], typing: asyncio.Task[None] | 
     for task in tasks:
         if not task.cancelled():
             task.result()
-    if signalled.done():
-        return 128 + signalled.result()
-    signalled.cancel()
-    return 0
+    return 128 + signalled.result() if signalled.done() else 0
+
+
+async def _until_nobody_looks(pages: Pages) -> None:
+    """Let the person look at the pages once more, until they close them, send a signal, or `LOOK_S` is over."""
+    unwatched_s = 0.0
+    with _signals() as signalled:
+        for _ in range(int(LOOK_S / LOOK_EVERY_S)):
+            await asyncio.wait([signalled], timeout=LOOK_EVERY_S)
+            unwatched_s = 0.0 if pages.watched else unwatched_s + LOOK_EVERY_S
+            if unwatched_s > LEFT_AFTER_S or signalled.done():
+                return
 
 
 @contextlib.contextmanager
-def _signals(stop: Callable[[int], None]) -> Iterator[None]:
-    """Call `stop` for the signals that mean to end; a second one ends as if none were handled."""
+def _signals() -> Iterator[asyncio.Future[int]]:
+    """A future that a signal which means to end resolves with its number; a second one ends as if none were handled."""
     loop = asyncio.get_running_loop()
+    signalled: asyncio.Future[int] = loop.create_future()
     added: list[signal.Signals] = []
 
     def once(number: int) -> None:
         for each in added:
             loop.remove_signal_handler(each)
-        stop(number)
+        signalled.set_result(number)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # Windows has its own way
             loop.add_signal_handler(number, once, number)
             added.append(number)
     try:
-        yield
+        yield signalled
     finally:
         for number in added:
             loop.remove_signal_handler(number)
 
 
-def _refused(gateway: Gateway) -> str | None:
+def _refused(gateway: Gateway, stage: Stage) -> str | None:
     """Why a real platform cannot be reached, if so."""
-    for adapter in gateway.adapters.values():
-        health = adapter.health()
-        if health.state != "ready":
-            return health.detail or health.state
-    return None if gateway.adapters else "its library is not installed: pip install 'signoff[telegram]'"
+    platform = stage.destination.platform
+    adapter = gateway.adapters.get(("default", platform))
+    if adapter is None:
+        return f"its library is not installed: pip install 'signoff[{platform}]'"
+    health = adapter.health()
+    return None if health.state == "ready" else health.detail or health.state
 
 
-def _welcome(screen: Screen, stage: Stage, *, auto: bool) -> None:
+def _welcome(screen: Screen, stage: Stage, pages: Pages | None, *, auto: bool, browser: bool) -> None:
     lines: list[Text | str] = [
         Text.assemble(("Signoff", "bold"), " asks people before an agent acts. You are the person."),
         f"The agent, {AGENT}, follows a script: it runs nothing and says what it would run.",
     ]
-    if stage.destination != PLACE:
+    if pages is not None:
+        how = "Your browser opens this page. If it does not, open it yourself" if browser else "Open this in a browser"
+        # Whole on one line, so that it can be copied.
+        lines += [f"{how} (it logs you in once, within 10 minutes):", Text(pages.link, "cyan", no_wrap=True)]
+        lines.append("Answer there; watch here what the agent makes of it. Ctrl-C ends.")
+    elif not stage.in_terminal:
         lines.append(f"Its cards go to {stage.title}: answer there. Ctrl-C ends.")
     elif auto:
         lines.append("The buttons are pressed by themselves (--auto).")
     else:
         lines.append("Type a button's number and Enter, or /approve, /deny reason, /pending, /help.")
-        lines.append("Ctrl-D ends.")
+        lines.append("Ctrl-D ends. In a browser instead: signoff demo --no-browser prints a link.")
     screen.put(lines)
 
 
-def _farewell(screen: Screen, records: Sequence[Approval], *, whole: bool, stage: Stage) -> None:
+def _farewell(screen: Screen, records: Sequence[Approval], *, whole: bool) -> None:
     """What became of all of it, from the record."""
     withdrawn = [record.short_id for record in records if record.outcome == "cancelled"]
     head = "What the record says" if whole else "Ended early"
@@ -144,6 +169,15 @@ def _farewell(screen: Screen, records: Sequence[Approval], *, whole: bool, stage
         screen.put([named, *(Text.assemble("      ", line) for line in summary)])
     if not records:
         screen.put(["Nothing was asked."])
+
+
+def _next_steps(screen: Screen, *, whole: bool) -> None:
+    """Where to go from here."""
     screen.put(["Nothing was run. The store and its folder are removed."], gap=True)
-    if whole and stage.destination == PLACE:
-        screen.put([Text("The same in a real chat: signoff demo --platform telegram --help", "dim")])
+    if whole:
+        screen.put(
+            [
+                "Next: signoff init sets up Telegram, Discord or Slack; signoff serve starts the gateway.",
+                "Then any command waits for a person's yes: signoff run -- make deploy",
+            ]
+        )

@@ -11,6 +11,14 @@ HOST = "web-1"
 """The machine that the agent pretends to work on."""
 
 
+class Again(Struct, frozen=True, kw_only=True):
+    """The same asked once more, after a person denied it."""
+
+    says: str
+    hint: str
+    presses: tuple[str, ...]
+
+
 class Scene(Struct, frozen=True, kw_only=True):
     """One thing the agent wants, asked `times` times at once."""
 
@@ -22,12 +30,15 @@ class Scene(Struct, frozen=True, kw_only=True):
     times: int = 1
     hint: str = ""
     """What the person may try."""
+    console_hint: str = ""
+    """The same where the console shows something else than a chat."""
     approved: str
     denied: str
     reasoned: str
     """After a denial with a reason, which `{reason}` stands for."""
     presses: tuple[str, ...]
     """The buttons, by how their labels begin, that are pressed where nobody is there to answer."""
+    again: Again | None = None
 
 
 _HOSTS = " ".join(f"web-{number}.example" for number in range(1, 29))
@@ -47,6 +58,16 @@ _LONG = "\n".join(
 
 SCENES = (
     Scene(
+        title="Something harmless",
+        says="Before I deploy I look at what has changed.",
+        action=Command(command="git status --short", cwd="/srv/app"),
+        hint="This version judges no command as harmless, so it asks about this one too.",
+        approved="It may run, once. Here I would run it:",
+        denied="I do not look. I go on without knowing what has changed.",
+        reasoned="You said “{reason}”. I do not look, and go on without it.",
+        presses=("Approve once",),
+    ),
+    Scene(
         title="Something destructive",
         says="The old build blocks the deploy. I clear it and deploy again.",
         action=Command(command="rm -rf ./build && make deploy", cwd="/srv/app"),
@@ -62,7 +83,8 @@ SCENES = (
         action=Command(command=_LONG, cwd="/srv/ops"),
         reason="nightly maintenance",
         hint="The card shows head and tail and counts what is hidden; the whole text is in the file beside it.",
-        approved="It may run, once. Here I would run exactly the text in the file:",
+        console_hint="The console shows all of it. A chat gets its head and tail, and a file with the whole text.",
+        approved="It may run, once. Here I would run exactly that text, all of it:",
         denied="No machine is touched. I report that the maintenance did not happen.",
         reasoned="You said “{reason}”. No machine is touched; I report your words.",
         presses=("Approve once",),
@@ -84,20 +106,15 @@ SCENES = (
         says="Table users_old looks unused. I drop it.",
         action=Command(command='psql production -c "DROP TABLE users_old"', cwd="/srv/app"),
         reason="no query has read it this month",
-        hint="Try Deny, because…, or type: /deny take a dump first",
+        hint="Try Deny, because… and give a reason: the agent reads it.",
         approved="It may run, once. Here I would run it:",
-        denied="The table stays. I do not try another way, and report that you said no.",
-        reasoned="You said “{reason}”. The table stays, I try no other way, and I hand your words to whoever sent me.",
+        denied="The table stays, and I report that you said no.",
+        reasoned="You said “{reason}”. The table stays, and I hand your words to whoever sent me.",
         presses=("Deny, because", "Wrong target"),
-    ),
-    Scene(
-        title="Something nobody is asked about",
-        says="Disk full. I make room.",
-        action=Command(command="rm -rf /", cwd="/"),
-        reason="the disk is full",
-        approved="It may run, once. Here I would run it:",
-        denied="Nothing ran.",
-        reasoned="Nothing ran.",
-        presses=(),
+        again=Again(
+            says="I was told not to retry it. I ask for the same once more, as careless agents do.",
+            hint="It is a new question: this version does not remember a denial. Without your yes it does not run.",
+            presses=("Deny",),
+        ),
     ),
 )

@@ -14,7 +14,7 @@ from rich.text import Text
 from signoff.config import Config, GatewaySettings, Secret
 from signoff.demo.screen import Screen
 from signoff.demo.script import AGENT, HOST, Scene
-from signoff.demo.terminal import TerminalAdapter
+from signoff.demo.terminal import PLACE, YOU, TerminalAdapter
 from signoff.errors import RequestNotFound
 from signoff.gateway import Gateway
 from signoff.ids import new_id
@@ -29,12 +29,26 @@ CARD_WITHIN_S = 3.0
 
 
 class Stage(Struct, frozen=True, kw_only=True):
-    """Where cards go and who may decide. `settings`: a real platform's own, None for the terminal."""
+    """Where cards go and who may decide. `settings`: a real platform's own, None for the terminal and the console."""
 
     destination: Destination
     approver: str
     settings: dict[str, Any] | None = None
-    title: str = "this terminal"
+    title: str
+
+    @property
+    def in_terminal(self) -> bool:
+        """Whether the cards are drawn in this terminal."""
+        return self.destination == TERMINAL.destination
+
+    @property
+    def in_console(self) -> bool:
+        """Whether the cards stand in the web console."""
+        return self.destination == CONSOLE.destination
+
+
+TERMINAL = Stage(destination=PLACE, approver=YOU.user_id, title="this terminal")
+CONSOLE = Stage(destination=Destination("console", "main"), approver=YOU.user_id, title="the console")
 
 
 def stage_config(stage: Stage, folder: Path) -> Config:
@@ -48,7 +62,11 @@ def stage_config(stage: Stage, folder: Path) -> Config:
         approvers={platform: (stage.approver,)},
     )
     gateway = GatewaySettings(
-        state_dir=folder, store=Secret(f"sqlite:///{folder / 'demo.sqlite3'}"), token_key_file=folder / "token.key"
+        state_dir=folder,
+        store=Secret(f"sqlite:///{folder / 'demo.sqlite3'}"),
+        token_key_file=folder / "token.key",
+        port=0,
+        console=stage.in_console,
     )
     return Config(gateway=gateway, profiles={"default": profile})
 
@@ -75,9 +93,13 @@ class Show:
             heading = Text.assemble((f"{number} of {len(scenes)}", "dim"), " · ", (scene.title, "bold"))
             self._screen.put([Text("─" * self._screen.width, "dim"), heading], gap=True)
             self._say(scene.says)
-            if scene.hint:
-                self._screen.put([Text(scene.hint, "dim")])
-            await self._act(scene)
+            self._hint((scene.console_hint if self._stage.in_console else "") or scene.hint)
+            denied = await self._act(scene, scene.presses)
+            if scene.again is not None and denied:
+                self._screen.put([], gap=True)
+                self._say(scene.again.says)
+                self._hint(scene.again.hint)
+                await self._act(scene, scene.again.presses)
 
     async def ended(self) -> list[Approval]:
         """All that was asked, as the record has it now; the cards say so too when this returns."""
@@ -89,26 +111,28 @@ class Show:
                 found.append(record)
         return found
 
-    async def _act(self, scene: Scene) -> None:
-        if self._auto is not None and scene.presses:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._ask_all(scene))
-                group.create_task(self._press_all(scene, self._auto))
-            return
-        await self._ask_all(scene)
+    async def _act(self, scene: Scene, presses: Sequence[str]) -> bool:
+        """Ask, and react; whether a person denied it."""
+        if self._auto is None:
+            return await self._ask_all(scene)
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(self._ask_all(scene))
+            group.create_task(self._press_all(presses, self._auto))
+        return asking.result()
 
-    async def _press_all(self, scene: Scene, adapter: TerminalAdapter) -> None:
-        for label in scene.presses:
+    async def _press_all(self, presses: Sequence[str], adapter: TerminalAdapter) -> None:
+        for label in presses:
             await adapter.press(label, pause_s=self._pause_s)
 
-    async def _ask_all(self, scene: Scene) -> None:
-        """Ask as often as the scene says, at once, and react to each ending as it comes."""
+    async def _ask_all(self, scene: Scene) -> bool:
+        """Ask as often as the scene says, at once, and react to each ending as it comes; whether it was denied."""
         ids = [new_id("req") for _ in range(scene.times)]
         self.asked += ids
         tasks = [asyncio.create_task(self._ask(scene, request_id)) for request_id in ids]
         try:
             for number, ending in enumerate(asyncio.as_completed(tasks), 1):
                 await self._react(scene, await ending, number)
+            return any(task.result().outcome == "denied" for task in tasks)
         finally:
             for task in tasks:
                 task.cancel()
@@ -134,8 +158,6 @@ class Show:
             await self._card_shown(record)
         elif record.outcome == "denied" and record.reason:
             self._say(scene.reasoned.format(reason=record.reason))
-        elif record.outcome == "blocked":
-            self._say("No card was sent: this is blocked for everybody, whoever would approve it.")
         elif record.outcome == "denied":
             self._say(scene.denied)
         else:
@@ -152,6 +174,10 @@ class Show:
                     if not any(c.lease_until is not None or (c.due_at is not None and c.due_at <= now) for c in copies):
                         return
                     await asyncio.sleep(0.01)
+
+    def _hint(self, words: str) -> None:
+        if words:
+            self._screen.put([Text(words, "dim")])
 
     def _say(self, words: str) -> None:
         self._screen.put([Text.assemble((f"{AGENT}: ", "bold magenta"), words)])

@@ -8,7 +8,7 @@ import re
 import signal
 import stat
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from html import unescape
 from pathlib import Path
@@ -72,6 +72,20 @@ class Demo:
         async with self._http.post(f"{origin}/console/decide", data=data, headers={"Origin": origin}) as page:
             assert page.status == 200, await page.text()
 
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[Callable[[], Awaitable[bool]]]:
+        """A page that is open; what it gives tells whether another page can be read beside it."""
+        console = self.link.partition("/link")[0]
+
+        async def still_open() -> bool:
+            async with self._http.get(f"{console}/history") as page:
+                return page.status == 200
+
+        async with self._http.get(f"{console}/events") as stream:
+            assert stream.status == 200
+            await stream.content.readline()
+            yield still_open
+
 
 @asynccontextmanager
 async def demo(folder: Path, *arguments: str, **environ: str) -> AsyncIterator[Demo]:
@@ -112,6 +126,30 @@ async def test_a_link_a_tap_and_the_agent_goes_on(tmp_path: Path) -> None:
         assert out.index("What the record says") < out.index("Nothing was run.")
         assert await asyncio.wait_for(shown.process.wait(), WITHIN_S) == 0
     assert not os.listdir(tmp_path)
+
+
+async def answered_through(shown: Demo) -> None:
+    """Every card, as quickly as they come."""
+    for words, choice in (
+        ("git status --short", "once"),
+        ("rm -rf ./build", "once"),
+        ("web-1.example", "once"),
+        ("2 identical requests wait.", "once_all"),
+        ("DROP TABLE", "once"),
+    ):
+        await shown.answer(await shown.card(words), choice)
+
+
+async def test_the_pages_stay_while_somebody_looks_at_them(tmp_path: Path) -> None:
+    async with demo(tmp_path, "--no-browser") as shown:
+        await shown.enter()
+        async with shown.watching() as still_open:
+            await answered_through(shown)
+            await shown.until("The pages stay for 30 s")
+            assert await still_open(), "the pages answer after the script is over"
+            assert shown.process.returncode is None
+        await shown.until("Next: signoff init")
+        assert await asyncio.wait_for(shown.process.wait(), WITHIN_S) == 0
 
 
 async def test_ctrl_c_withdraws_what_is_asked_and_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -78,6 +78,8 @@
   function put(told) {
     const fresh = parsed(told.html);
     const old = cardOf(told.id);
+    // An answer and a live change may arrive in either order; the newer state stays.
+    if (old && Number(old.dataset.version) > Number(fresh.dataset.version)) return;
     if (!old && (!cards || !told.pending || (pages && pages !== "1"))) return;
     if (old) {
       const open = all("details", old).map((each) => each.open);

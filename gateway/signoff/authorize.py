@@ -58,11 +58,10 @@ _BY_SCOPE: dict[Scope, frozenset[Operation]] = {
 }
 
 
-def key_may(key: Key, operation: Operation) -> Allowed | Refused:
-    """Whether an API key may do that. An approver key decides as its principal, whatever a platform's list says."""
-    if operation not in _BY_SCOPE[key.scope]:
-        return Refused("scope")
-    return Allowed(key_actor(key))
+def scopes_for(operation: Operation) -> frozenset[Scope]:
+    """The scopes of the API keys that may do that. An approver key decides as its principal, whatever a platform's list
+    says; what an agent may do in its own sessions is said by the routes."""
+    return frozenset(scope for scope, operations in _BY_SCOPE.items() if operation in operations)
 
 
 def console_may(scope: Scope, operation: Operation, *, principal: str | None, key_id: str | None) -> Allowed | Refused:

@@ -164,6 +164,10 @@ class BlockingGateway:
         """Stop a session's turns, questions, unstarted approvals and children. Raises `SessionNotFound`."""
         return self._call(lambda: self._gateway.stop(session_id, by, profile=self._profile))
 
+    def clear(self, session_id: str, by: Actor | None = None) -> Stopped:
+        """As stop, and its grants go and its registration ends. Raises `SessionNotFound`."""
+        return self._call(lambda: self._gateway.clear(session_id, by, profile=self._profile))
+
     def pending(self) -> list[Approval]:
         """What waits in the profile, oldest first."""
         return self._call(lambda: self._gateway.pending(profile=self._profile))

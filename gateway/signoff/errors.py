@@ -140,12 +140,6 @@ class TurnEnded(Conflict):
     code = "turn_ended"
 
 
-class Ambiguous(Conflict):
-    """Several requests match; nothing was decided. Name one by its id."""
-
-    code = "ambiguous"
-
-
 class ClaimRefused(Conflict):
     """The approval does not allow a run now. `code` says why."""
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from signoff import lifecycle
-from signoff.errors import RequestNotFound, SessionNotFound
+from signoff.errors import RequestNotFound
 from signoff.model import ApprovalRequest, Copy, Event, Execution, Notifier, Session, replace
 from signoff.ports import Tx
 from signoff.rows import EVERY_SESSION, request_key, session_key
@@ -29,14 +29,6 @@ def load_request(tx: Tx, profile: str, request_id: str) -> ApprovalRequest:
     row = tx.get(ApprovalRequest, request_key(profile, request_id))
     if row is None:
         raise RequestNotFound
-    return row
-
-
-def load_session(tx: Tx, profile: str, session_id: str) -> Session:
-    """The row of an open session, or `SessionNotFound`."""
-    row = tx.get(Session, session_key(profile, session_id))
-    if row is None or (row.closed_at is not None and row.kind != "child"):
-        raise SessionNotFound
     return row
 
 

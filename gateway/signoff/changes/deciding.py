@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from signoff.changes import claiming, ending, grants
-from signoff.changes.common import FINAL, close_panel, copies_of, emit, load_request, plus, show
+from signoff.changes.common import FINAL, emit, load_request, plus, show
 from signoff.errors import ChoiceNotOffered, UndoTooLate
 from signoff.model import Actor, ApprovalRequest, Grant, Vote, replace
 from signoff.ports import Tx
@@ -191,10 +191,3 @@ def extend(tx: Tx, profile: str, request_id: str, until_s: float, *, limit_s: fl
     tx.put(changed)
     show(tx, changed, priority=FINAL)
     return changed
-
-
-def close_panels(tx: Tx, row: ApprovalRequest, owner_id: str) -> None:
-    """Remove that person's open panels of this request."""
-    for copy in copies_of(tx, row):
-        if copy.kind in ("panel", "prompt") and copy.owner_id == owner_id:
-            close_panel(tx, copy)

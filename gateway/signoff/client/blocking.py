@@ -204,6 +204,18 @@ class BlockingClient:
         """As `Client.health`."""
         return self._call(self._client.health)
 
+    def health_detailed(self) -> dict[str, Any]:
+        """As `Client.health_detailed`."""
+        return self._call(self._client.health_detailed)
+
+    def start_drill(self, destinations: Sequence[str] = (), *, wait_s: float = 300.0) -> dict[str, Any]:
+        """As `Client.start_drill`."""
+        return self._call(lambda: self._client.start_drill(destinations, wait_s=wait_s))
+
+    def drill(self, drill_id: str) -> dict[str, Any]:
+        """As `Client.drill`."""
+        return self._call(lambda: self._client.drill(drill_id))
+
     def keys(self) -> list[KeyRecord]:
         """As `Client.keys`."""
         return self._call(self._client.keys)

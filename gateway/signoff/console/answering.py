@@ -10,14 +10,14 @@ from functools import partial
 
 from msgspec import Struct
 
-from signoff.actions import one_line, plain_text
+from signoff.actions import one_line
 from signoff.answers import done_answer, lost_answer
 from signoff.broker import Broker
 from signoff.cards import REASONS, reason_cut
 from signoff.changes import deciding
 from signoff.changes.deciding import Decided, Ruling
 from signoff.changes.tapping import WAIT_LONGER_S
-from signoff.console.cards import LISTED_CHARS, needs_second_step
+from signoff.console.cards import long_action, needs_second_step
 from signoff.console.reading import Reading
 from signoff.durations import clock as clock_text
 from signoff.errors import ChoiceNotOffered, NotPermitted, RequestNotFound, UndoTooLate
@@ -185,7 +185,7 @@ class Answering:
             return row, "ended", None
         if choice != "deny" and row.severity == "critical":
             return row, "critical", None
-        if choice != "deny" and len(plain_text(row.action)) > LISTED_CHARS:
+        if choice != "deny" and long_action(row):
             return row, "no_text", None
         word = "once_all" if choice != "deny" and asked.counted and row.waiters else choice
         ruling = self._ruling(row, word, actor, reason="", upto=asked.upto, counted=asked.counted)

@@ -11,7 +11,7 @@ from signoff.broker import is_choice
 from signoff.cards import headline_text
 from signoff.changes.stopping import Stopped
 from signoff.console.answering import Asked, Told
-from signoff.console.cards import needs_second_step
+from signoff.console.cards import long_action, needs_second_step
 from signoff.console.desk import Desk
 from signoff.console.live import said
 from signoff.console.visit import NotHere, Visit, away, back_to, json
@@ -197,7 +197,7 @@ async def _all_second_step(desk: Desk, visit: Visit, listed: list[Asked]) -> web
     runs = 0
     for asked in listed:
         row = await desk.reading.get(visit.seat.profile, asked.request_id)
-        if row is None or row.outcome is not None or needs_second_step(row, "once"):
+        if row is None or row.outcome is not None or needs_second_step(row, "once") or long_action(row):
             continue
         runs += 1 + min(asked.counted, row.waiters)
         lines.append(f"{row.short_id} · {headline_text(row)}")

@@ -306,6 +306,8 @@ class Live:
                 await self._core.store.transact(lambda tx: self._present(tx, profile))
             except StoreError as error:
                 log.error("console.presence_not_kept: %s", error)
+            except Exception:  # the task's outer edge: a defect may not end what lets an open page count for good
+                log.exception("console.presence_not_kept")
             await asyncio.sleep(self.keepalive_s)
 
     def _present(self, tx: Tx, profile: str) -> None:

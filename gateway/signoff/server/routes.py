@@ -11,6 +11,7 @@ from aiohttp.web import StreamResponse
 from aiohttp.web_request import BaseRequest
 from msgspec import Struct
 
+from signoff.authorize import scopes_for
 from signoff.errors import SignoffError
 from signoff.server.caller import Caller
 from signoff.server.core import Core
@@ -19,12 +20,12 @@ from signoff.server.hall import Hall
 from signoff.server.wire import NoQuery
 
 AGENT = frozenset({"agent", "admin"})
-DECIDE = frozenset({"approver", "admin"})
-WORK = frozenset({"agent", "approver", "admin"})
-READ = frozenset({"agent", "approver", "ops", "admin"})
-WATCH = frozenset({"approver", "ops", "admin"})
+DECIDE = scopes_for("decide")
+WORK = scopes_for("stop") | {"agent"}
+READ = scopes_for("read") | {"agent"}
+WATCH = scopes_for("read")
 OPS = frozenset({"ops", "admin"})
-ADMIN = frozenset({"admin"})
+ADMIN = scopes_for("admin")
 
 
 class Door(Struct, frozen=True, kw_only=True):

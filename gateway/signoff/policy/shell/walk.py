@@ -82,7 +82,7 @@ def _stages(machine: Machine, stages: list[Node], io: Io) -> str | None:
     return output
 
 
-def _negated(machine: Machine, node: Node, io: Io) -> str | None:
+def _parts(machine: Machine, node: Node, io: Io) -> str | None:
     return _sequence(machine, node.named_children, io)
 
 
@@ -265,10 +265,6 @@ def _assignment(machine: Machine, node: Node, io: Io) -> str | None:
     return ""
 
 
-def _assignments(machine: Machine, node: Node, io: Io) -> str | None:
-    return _sequence(machine, node.named_children, io)
-
-
 def _declaration(machine: Machine, node: Node, io: Io) -> str | None:
     found: list[Word] = []
     for child in node.children:
@@ -296,7 +292,7 @@ _HANDLERS: dict[str, Handler] = {
     "subshell": _subshell,
     "list": _list,
     "pipeline": _pipeline,
-    "negated_command": _negated,
+    "negated_command": _parts,
     "if_statement": _branches,
     "elif_clause": _branches,
     "else_clause": _branches,
@@ -311,7 +307,7 @@ _HANDLERS: dict[str, Handler] = {
     "declaration_command": _declaration,
     "unset_command": _declaration,
     "variable_assignment": _assignment,
-    "variable_assignments": _assignments,
+    "variable_assignments": _parts,
     "test_command": _test,
     "comment": _nothing,
 }

@@ -275,7 +275,7 @@ def test_dependencies() -> None:
     required = [*project["dependencies"], *(each for extra in extras for each in extra)]
     known = {}
     for requirement in required:
-        found = re.fullmatch(r"([A-Za-z0-9._-]+)(?:\[[a-z,]+\])?>=([0-9.]+)", requirement)
+        found = re.fullmatch(r"([A-Za-z0-9._-]+)(?:\[[a-z,]+\])?>=([0-9.]+)(?:; .*)?", requirement)
         if found:
             known[found[1]] = found[2]
         else:

@@ -169,6 +169,7 @@ async def test_the_card_of_a_place_that_is_gone_falls_to_another_platform(
             await leave(chats[gone], own)
             asked = stage.work("rm -rf ./build", session)
             card = await chats[instead].card(other, "./build")
+            assert "Asked here because" in card.text
             assert await chats[instead].tapped("bo", card, "Approve once") == "Approved once. The agent is told."
             record = await asked
             assert record.may_run

@@ -147,11 +147,11 @@ def _outside_escapes(text: str, rule: re.Pattern[str], handle: Callable[[re.Matc
 
     done, at, kept = 0, 0, []
     while (found := rule.search(text, at)) is not None:
-        before = text[:found.start()]
+        before = text[: found.start()]
         if (len(before) - len(before.rstrip("\\"))) % 2:
             at = found.start() + 1
             continue
-        kept += [text[done:found.start()], handle(found)]
+        kept += [text[done : found.start()], handle(found)]
         done = at = found.end()
     return "".join(kept) + text[done:]
 

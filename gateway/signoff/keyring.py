@@ -1,4 +1,4 @@
-"""The secrets that sign buttons: one file, 0600, which replicas share. The previous key is accepted for 30 days."""
+"""The secrets that sign buttons: one file, 0600. The previous key is accepted for 30 days."""
 
 from __future__ import annotations
 

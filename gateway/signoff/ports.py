@@ -76,7 +76,7 @@ class Tx(Protocol):
 
 
 class Store(Protocol):
-    """Durable rows, an event log and the change feed. Engines: memory, SQLite; PostgreSQL fits unchanged."""
+    """Durable rows, an event log and the change feed. Engines: memory and SQLite."""
 
     async def transact(self, change: Callable[[Tx], T], *, bulk: bool = False) -> T:
         """Run `change` and commit; return its value once durable.

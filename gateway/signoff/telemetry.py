@@ -2,7 +2,7 @@
 
 A registry belongs to one gateway, so that several in a process do not share numbers. Endings are counted from the
 change feed: every ending passes there, whoever caused it. The feed carries the commits of other processes on the same
-database too, so each of several replicas counts every ending.
+database too, so their endings are counted here as well.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from msgspec import Struct
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "deploy").glob("*.md")])
 EXCUSE = re.compile(r"<!-- not run: (\S.*) -->")
+EXCUSE_OF_ALL = re.compile(r"^<!-- no block here is run: (\S.*) -->$", re.MULTILINE)
 _CODE = re.compile(r"`([^`\n]+)`")
 
 
@@ -34,11 +35,13 @@ def blocks(page: Path) -> Iterator[Block]:
     before, start = "", 0
     fence: str | None = None
     body: list[str] = []
-    for number, line in enumerate(page.read_text("utf-8").splitlines(), 1):
+    text = page.read_text("utf-8")
+    of_all = EXCUSE_OF_ALL.search(text)
+    for number, line in enumerate(text.splitlines(), 1):
         if fence is None and line.startswith("```"):
             fence, body, start = line[3:].strip(), [], number
         elif fence is not None and line == "```":
-            excuse = EXCUSE.fullmatch(before)
+            excuse = EXCUSE.fullmatch(before) or of_all
             yield Block(
                 page=page,
                 line=start,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,24 @@ def test_the_example_configuration_loads(tmp_path: Path) -> None:
     assert config.gateway.state_dir == Path("/var/lib/signoff")
 
 
+def test_the_sections_of_the_example_that_are_comments_load_too(tmp_path: Path) -> None:
+    text = (DEPLOY / "signoff.toml").read_text("utf-8")
+    text = re.sub(r"^# (\[|\w+ = )", r"\1", text, flags=re.MULTILINE).replace("/etc/signoff", str(tmp_path))
+    for name, secret in re.findall(rf"{re.escape(str(tmp_path))}/(([a-z-]+)\.token)", text):
+        (tmp_path / name).write_text({"slack-bot": "xoxb-EXAMPLE", "slack-app": "xapp-EXAMPLE"}.get(secret, "EXAMPLE"))
+        (tmp_path / name).chmod(0o600)
+    file = tmp_path / "signoff.toml"
+    file.write_text(text)
+    config = load_config(file, {}, platforms=("telegram", "discord", "slack"))
+    assert sorted(config.profile("default").platforms) == ["discord", "slack", "telegram"]
+
+
+def test_the_container_is_given_every_token_that_the_example_names() -> None:
+    tokens = re.findall(r'= "(/etc/signoff/[a-z-]+\.token)"', (DEPLOY / "signoff.toml").read_text("utf-8"))
+    mounted = re.findall(r"- \./\S+:(/etc/signoff/\S+\.token):ro", (DEPLOY / "compose.yml").read_text("utf-8"))
+    assert sorted(mounted) == sorted(tokens)
+
+
 def test_the_unit_starts_the_gateway_where_the_configuration_says() -> None:
     unit = (DEPLOY / "signoff.service").read_text("utf-8")
     [line] = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)
@@ -63,6 +82,8 @@ def test_the_image_starts_the_gateway_and_says_that_it_is_untested() -> None:
     assert text.startswith("# Untested")
     entry, arguments = (json.loads(found) for found in re.findall(r"^(?:ENTRYPOINT|CMD) (\[.*\])$", text, re.MULTILINE))
     assert (entry, command_of(arguments)[0]) == (["signoff"], "serve")
+    [extras] = re.findall(r"pip install --no-cache-dir '\.\[([a-z,]+)\]'", text)
+    assert set(extras.split(",")) == {point.name for point in entry_points(group="signoff.adapters")}
     for found in re.findall(r"^COPY (.*) \S+$", text, re.MULTILINE):
         for name in found.split():
             assert (ROOT / name).exists(), name

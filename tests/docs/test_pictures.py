@@ -1,15 +1,17 @@
-"""The pictures show what a card looks like today."""
+"""The pictures of cards show what one looks like today, and every picture is made by a script and shown on a page."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import struct
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from docs.picture_svg import THEMES, picture
 
-from docs import make_pictures
+from docs import make_console_pictures, make_pictures
 from tests.docs.pages import PAGES
 
 CHANGES = re.compile(r"\b(?=[A-Z0-9]*[0-9])[A-Z0-9]{5}\b|\d{2}:\d{2}|\d+\.?\d* m?s\b")
@@ -47,10 +49,27 @@ def test_a_picture_shows_the_card_and_its_end(fresh: tuple[str, dict[str, str]])
         assert wanted in seen
 
 
-def test_every_picture_is_shown_somewhere_and_is_made_by_a_script() -> None:
-    pages = "".join(page.read_text("utf-8") for page in PAGES)
-    kept = {file.name for file in make_pictures.FOLDER.iterdir()}
-    assert {file for file in kept if file.startswith("card-")} == {
-        f"card-{platform}-{theme}.svg" for platform in make_pictures.PLATFORMS for theme in THEMES
+def test_the_pictures_are_those_that_the_scripts_make() -> None:
+    cards = {f"card-{platform}-{theme}.svg" for platform in make_pictures.PLATFORMS for theme in THEMES}
+    pages = (*make_console_pictures.PATHS, "story")
+    console = {
+        f"console-{name}-{size}-{scheme}.png"
+        for name in pages
+        for size in make_console_pictures.SIZES
+        for scheme in make_console_pictures.SCHEMES
     }
-    assert [name for name in kept if name.startswith("card-") and name not in pages] == []
+    assert {file.name for file in make_pictures.FOLDER.iterdir()} == cards | console
+
+
+def test_every_picture_is_shown_on_a_page() -> None:
+    shown = {name for page in PAGES for name in re.findall(r'(?:src|srcset)="[^"]*?([^"/]+)"', page.read_text("utf-8"))}
+    assert {file.name for file in make_pictures.FOLDER.iterdir()} == shown
+
+
+@pytest.mark.parametrize("file", sorted(make_console_pictures.FOLDER.glob("*.png")), ids=lambda file: file.name)
+def test_a_picture_of_the_console_is_a_picture_of_its_screen(file: Path) -> None:
+    """Its content is not compared: pixels differ with fonts."""
+    head = file.read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    size = make_console_pictures.SIZES[file.stem.split("-")[2]]
+    assert struct.unpack(">II", head[16:24]) == (size["width"], size["height"])

@@ -20,6 +20,8 @@ import pytest
 import signoff
 import signoff_adapters
 from docs import make_tables
+from signoff import Client, Gateway
+from signoff.bench.rows import MEASURES
 from signoff.cli import exits
 from signoff.cli.app import cli
 from signoff.config import settings_table
@@ -31,6 +33,7 @@ from signoff.ports import ChatAdapter, Checkup, Inbox, Store
 from signoff.server.on_approvals import CLAIM_CODES
 from signoff.server.openapi import document
 from signoff.server.table import ROUTES
+from tests.breakages.test_breakages import BREAKAGES
 from tests.docs.pages import PAGES, ROOT, blocks, plain, prose, rows, words_in_code
 
 DOCS = ROOT / "docs"
@@ -285,8 +288,44 @@ def test_dependencies() -> None:
         bound = next(cell for cell in row[1:] if re.fullmatch(r"[0-9.]+", cell))
         told[row[0]] = bound
     assert told == known
-    pinned = re.findall(r"^([a-z0-9._-]+)==(\S+)$", (ROOT / "tests" / "lowest.txt").read_text("utf-8"), re.MULTILINE)
-    assert dict(pinned).items() <= told.items()
+
+
+def test_the_lowest_versions_are_those_that_are_pinned() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    tried = [*project["dependencies"], *extras["telegram"], *extras["discord"], *extras["slack"]]
+    lines = (ROOT / "tests" / "lowest.txt").read_text("utf-8").splitlines()
+    pinned = [line for line in lines if not line.startswith("#")]
+    assert sorted(pinned) == sorted(requirement.replace(">=", "==") for requirement in tried)
+
+
+# --- goals, breakages, verbs -----------------------------------------------------------------------
+
+
+def in_ms(value: str, unit: str) -> tuple[float, str]:
+    """A goal as the bench has it, seconds as milliseconds."""
+    number = float(value.replace(",", ""))
+    return (number * 1000, "ms") if unit == "s" else (number, unit.removeprefix("/s"))
+
+
+def test_the_goals_are_those_of_the_bench() -> None:
+    goal = re.compile(r"(?<!\(p)\b([\d,.]+)(?: (ms|s|kB|MB|MiB|%))?")
+    told = [in_ms(*found) for row in rows(DOCS / "bench.md", "row") if len(row) == 5 for found in goal.findall(row[2])]
+    known = [row for measure in MEASURES for row in measure.rows if row.goal is not None]
+    assert told == [in_ms(str(row.goal), row.unit) for row in known]
+
+
+def test_breakages() -> None:
+    told = {row[0]: (plain(row[1]), plain(row[2])) for row in rows(ROOT / "CONTRIBUTING.md", "breakage")}
+    known = {name: (file, " ".join(chosen)) for name, (file, _, _, chosen) in BREAKAGES.items()}
+    assert told == known
+
+
+def test_the_verbs_that_an_embedded_gateway_lacks() -> None:
+    page = prose(DOCS / "embedding.md")
+    [sentence] = re.findall(r"It lacks (.*?):", page, re.DOTALL)
+    public = {kind: {name for name in dir(kind) if not name.startswith("_")} for kind in (Client, Gateway)}
+    same(re.findall(r"`(\w+)`", sentence), public[Client] - public[Gateway])
 
 
 # --- links -----------------------------------------------------------------------------------------

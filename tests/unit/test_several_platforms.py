@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from importlib.metadata import EntryPoint
 from itertools import pairwise
 from pathlib import Path
@@ -22,10 +23,9 @@ from signoff.model import Destination, Health
 from signoff.ports import Inbox
 from signoff.testing.clock import FakeClock
 from signoff.testing.fake_adapter import FakeAdapter
-from signoff_adapters.discord import watch as discord_watch
 from signoff_adapters.discord.adapter import DiscordAdapter
 from signoff_adapters.slack import watch as slack_watch
-from signoff_adapters.telegram import watch as telegram_watch
+from signoff_adapters.watching import Watch
 
 GONE = AdapterUnavailable("Nobody is there.")
 WRONG = AdapterFatal("The platform rejects the token.")
@@ -114,7 +114,7 @@ async def test_a_missing_library_is_one_line_and_in_health(
 
 
 class Watched(Protocol):
-    """The three adapters' record of their connection, as far as it is alike."""
+    """The adapters' record of their connection, as far as it is alike."""
 
     def health(self) -> Health:
         """What it tells."""
@@ -132,11 +132,10 @@ def _slack_hears(watch: slack_watch.Watch) -> None:
 @pytest.mark.parametrize(
     ("made", "fail", "hear"),
     [
-        (telegram_watch.Watch, telegram_watch.Watch.failed, telegram_watch.Watch.heard),
-        (discord_watch.Watch, discord_watch.Watch.failed, discord_watch.Watch.heard),
+        (partial(Watch, platform="Telegram"), Watch.failed, Watch.heard),
         (slack_watch.Watch, lambda watch, error: watch.fails(slack_watch.WEB, error), _slack_hears),
     ],
-    ids=["telegram", "discord", "slack"],
+    ids=["one connection", "several"],
 )
 def test_a_failure_is_loud_once_it_has_worked(
     made: Callable[..., Watched], fail: Fail, hear: Hear, caplog: pytest.LogCaptureFixture

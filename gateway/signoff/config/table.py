@@ -58,7 +58,7 @@ def _unattended(name: str, who: str) -> Setting:
     return Setting(
         name=f"approvals.{name}",
         doc=f"What happens to an action that needs a person {who}, where nobody can be asked: `deny` blocks it, "
-        "`approve` lets it run, `defer` keeps it for a later yes (it needs an executor for such actions).",
+        "`approve` lets it run. `defer` is refused at start: this version cannot keep an action for a later yes.",
         check=_UNATTENDED,
         default=getattr(_APPROVALS, name),
     )
@@ -123,7 +123,7 @@ GATEWAY: tuple[Setting, ...] = (
     ),
     Setting(
         name="gateway.token_key_file",
-        doc="The file with the key that signs buttons, made with mode 0600; replicas share it.",
+        doc="The file with the key that signs buttons, made with mode 0600.",
         check=checks.text,
         default_text="`token.key` in the state folder",
     ),

@@ -12,7 +12,8 @@ from tests.platforms.discord.markdown import Reading, pings_in, read
 
 from signoff.errors import SendRefused
 from signoff.model import Block, Button, Card, Span
-from signoff_adapters.discord.render import components, edit_body, message_body, plain, render, units
+from signoff_adapters.discord.render import components, edit_body, message_body, plain, render
+from signoff_adapters.lengths import units
 
 WHEN = datetime(2026, 1, 5, 9, 5, tzinfo=UTC)
 ODD = [

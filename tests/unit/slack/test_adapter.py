@@ -12,7 +12,8 @@ from tests.platforms.slack import SeenMessage
 from signoff.model import Answer, Attachment, Block, Button, Card, Dialog, Reply, Span
 from signoff.testing.adapter_stage import POISON, RecordingInbox, card, pass_time, running, until
 from signoff_adapters.slack.answers import NO_DIALOG
-from signoff_adapters.slack.intake import NOT_DONE, NOT_KNOWN, RECEIVED, UNHANDLED
+from signoff_adapters.slack.intake import NOT_DONE, NOT_KNOWN
+from signoff_adapters.words import RECEIVED, UNHANDLED
 
 PANEL = Card(blocks=(Block("text", (Span("Wider answers"),)),), rows=((Button("This session", "t-session"),),))
 LIST = Card(blocks=(Block("text", (Span("2 wait here"),)),))

@@ -38,7 +38,7 @@ from signoff_adapters.slack.limits import PER_MINUTE, MethodLimits
 from signoff_adapters.slack.memory import Recent, Threads
 from signoff_adapters.slack.people import People, Standing
 from signoff_adapters.slack.turns import Turns
-from signoff_adapters.slack.watch import LONGEST_PAUSE_S, WEB, Pause, Watch
+from signoff_adapters.slack.watch import WEB, Watch
 from signoff_adapters.slack.wire import Me
 
 Handler = Callable[[web.Request], web.Response]
@@ -252,15 +252,6 @@ async def test_silence_is_not_readiness() -> None:
     assert (watch.health().state, watch.health().detail) == ("degraded", "nothing heard from Slack for 31 s")
     watch.heard()
     assert watch.health().state == "ready"
-
-
-def test_pauses_grow_to_their_limit() -> None:
-    pause = Pause()
-    pauses = [pause.next_s() for _ in range(50)]
-    assert 1.0 <= pauses[0] <= 2.0
-    assert LONGEST_PAUSE_S / 2 <= min(pauses[5:]) <= max(pauses) <= LONGEST_PAUSE_S
-    pause.reset()
-    assert pause.next_s() <= 2.0
 
 
 async def test_another_workspace_is_known_without_asking() -> None:

@@ -14,8 +14,9 @@ from tests.platforms.slack.visible import read_blocks
 
 from signoff.errors import SendRefused
 from signoff.model import Block, Button, Card, Dialog, Span
+from signoff_adapters.lengths import units
 from signoff_adapters.slack.render import (
-    ANSWER_MAX,
+    ANSWER_MAX_CHARS,
     TEXT_MAX_UNITS,
     Rendered,
     escape,
@@ -23,7 +24,6 @@ from signoff_adapters.slack.render import (
     render,
     said,
     thread_of_row,
-    units,
 )
 
 WHEN = datetime(2026, 1, 5, 3, 19, tzinfo=UTC)
@@ -194,7 +194,7 @@ def test_a_row_remembers_its_thread() -> None:
 def test_a_long_answer_is_cut_and_escaped_once() -> None:
     shown = said("<" * 5000)
     checked_message_blocks(shown.blocks)
-    assert shown.blocks[0]["text"]["text"] == "<" * (ANSWER_MAX - 1) + "…"
+    assert shown.blocks[0]["text"]["text"] == "<" * (ANSWER_MAX_CHARS - 1) + "…"
     assert shown.text.startswith("&lt;&lt;")
     assert escape("a & <b>") == "a &amp; &lt;b&gt;"
 

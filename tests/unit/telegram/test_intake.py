@@ -13,8 +13,9 @@ from signoff.model import Answer, Tap
 from signoff.testing.adapter_stage import POISON, RecordingInbox
 from signoff.testing.clock import FakeClock, settle
 from signoff_adapters.telegram import TelegramConfig
-from signoff_adapters.telegram.intake import RECEIVED, UNHANDLED, Intake
+from signoff_adapters.telegram.intake import Intake
 from signoff_adapters.telegram.wire import Me, read_envelope
+from signoff_adapters.words import RECEIVED, UNHANDLED
 
 ANA = {"id": 81234567, "first_name": "Ana"}
 

@@ -12,7 +12,7 @@ from tests.platforms.telegram.rules import check_entities, links_in
 
 from signoff.errors import SendRefused
 from signoff.model import Block, Button, Card, Span
-from signoff_adapters.telegram.render import Detail, Rendered, keyboard, markup, render, units
+from signoff_adapters.telegram.render import Detail, Rendered, keyboard, markup, render
 
 WHEN = datetime(2026, 1, 5, 9, 5, tzinfo=UTC)
 ODD = ["@ana_ops", "/stop", "#tag", "https://x.example", "run.sh", " ", "\n", "🛑", "e\u0301", "\u202e", "word", "`"]
@@ -172,7 +172,3 @@ def test_buttons_and_prompts() -> None:
         "selective": True,
         "input_field_placeholder": ("Why not? " * 20)[:64],
     }
-
-
-def test_units_are_utf_16() -> None:
-    assert [units(text) for text in ("", "a", "é", "🛑", "e\u0301")] == [0, 1, 1, 2, 2]

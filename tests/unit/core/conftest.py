@@ -19,6 +19,7 @@ IN_A_FILE = (
     "test_stopping",
     "test_delivery",
     "test_fallback",
+    "test_edits",
     "test_digest_delivery",
     "test_service_time",
 )

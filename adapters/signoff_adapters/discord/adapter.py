@@ -19,6 +19,8 @@ from signoff.errors import AdapterError, AdapterFatal, AdapterUnavailable, Confi
 from signoff.model import Card, Destination, Health, Posted
 from signoff.ports import AdapterInfo, Clock, HookRoute, Inbox
 
+from ..tasks import sleep
+from ..watching import Watch
 from .calls import CallError, Calls, HideToken, Rejected, Throttled, Unauthorized, as_edit_error
 from .commands import COMMANDS
 from .config import DiscordConfig
@@ -28,7 +30,6 @@ from .link import Dispatch, Link, LinkLost, Resumable
 from .places import Places
 from .sender import Sender
 from .session import KeptSession
-from .watch import Watch
 from .wire import PLATFORM, Me
 
 QUICK_EVERY_S = 5.0
@@ -83,7 +84,7 @@ class DiscordAdapter:
         self._config, self._clock = config, clock
         gateway = config.mode == "gateway"
         rhythm_s = config.silence_s if gateway else config.check_every_s + 2 * config.answer_timeout_s
-        self._watch = Watch(clock, deaf_after_s=rhythm_s + config.heartbeat_every_s)
+        self._watch = Watch(clock, deaf_after_s=rhythm_s + config.heartbeat_every_s, platform="Discord")
         self._calls = Calls(config)
         self._places = Places(self._calls)
         self._sender = Sender(self._calls, self._places, config)
@@ -196,7 +197,7 @@ class DiscordAdapter:
         """Ask Discord now and then whether it still posts here, and set our address again if not."""
         while True:
             self._heard()
-            await self._sleep(self._config.check_every_s)
+            await sleep(self._clock, self._config.check_every_s)
             await self._register(await self._calls.get("/applications/@me", _Application))
 
     async def _register(self, application: _Application) -> None:
@@ -234,15 +235,15 @@ class DiscordAdapter:
                 self._up = False
                 self._watch.failed(AdapterUnavailable(f"Discord: {lost}."))
                 if lost.too_old:
-                    await self._sleep(random.SystemRandom().uniform(*NEW_SESSION_S))
+                    await sleep(self._clock, random.SystemRandom().uniform(*NEW_SESSION_S))
                 elif not lost.was_up or self._clock.now() < quick_before:
-                    await self._sleep(self._watch.pause_s())
+                    await sleep(self._clock, self._watch.pause_s())
                 quick_before = self._clock.now() + timedelta(seconds=QUICK_EVERY_S)
 
     async def _check_application(self) -> None:
         """The token and the address for interactions. A failure here is no reason to leave a working connection."""
         while True:
-            await self._sleep(self._config.check_every_s)
+            await sleep(self._clock, self._config.check_every_s)
             try:
                 application = await self._calls.get("/applications/@me", _Application)
             except Unauthorized as error:
@@ -265,7 +266,7 @@ class DiscordAdapter:
                 _log.warning("discord slash commands were not registered: %s; it is tried again", error)
             else:
                 return
-            await self._sleep(self._config.check_every_s)
+            await sleep(self._clock, self._config.check_every_s)
 
     async def _recover(self, error: CallError) -> None:
         """Note what went wrong and wait; `AdapterFatal` when only an operator can mend it."""
@@ -273,7 +274,7 @@ class DiscordAdapter:
             await self._doubt_token(error)
         self._watch.failed(_explained(error))
         least_s = error.retry_after_s if isinstance(error, Throttled) else 0.0
-        await self._sleep(max(least_s, self._watch.pause_s()))
+        await sleep(self._clock, max(least_s, self._watch.pause_s()))
 
     async def _doubt_token(self, error: Unauthorized) -> None:
         """A 401 may come from a proxy; the token is only given up when Discord says so twice in a row."""
@@ -316,7 +317,7 @@ class DiscordAdapter:
             elif dispatch.event == "MESSAGE_CREATE" or _is_edit(dispatch):
                 intake.message(dispatch.data, sequence=dispatch.sequence)
         except msgspec.ValidationError as error:
-            self._watch.note(f"left out a {dispatch.event} that could not be read ({error})")
+            self._watch.note(f"left out a {dispatch.event} that could not be read ({error})", level=logging.WARNING)
 
     def _settled(self) -> None:
         """A session began, or something is done with: a restart may go on behind it."""
@@ -330,9 +331,6 @@ class DiscordAdapter:
             return None
         oldest = intake.oldest_open()
         return session if oldest is None else Resumable(session.session_id, oldest - 1, session.url)
-
-    async def _sleep(self, seconds: float) -> None:
-        await self._clock.sleep_until(self._clock.now() + timedelta(seconds=seconds))
 
     def _who(self) -> Me:
         return self._me or Me("", "")

@@ -13,7 +13,9 @@ from typing import Any
 from signoff.errors import SendRefused
 from signoff.model import Answer, Attachment, Block, Card, Dialog, Reply, Span
 
-from .calls import ALREADY_ACKNOWLEDGED, AnswerLost, CallError, Calls, NotSent, Rejected, ServerTrouble
+from ..words import RECEIVED
+from .calls import AnswerLost, CallError, Calls, NotSent, Rejected, ServerTrouble
+from .codes import ALREADY_ACKNOWLEDGED
 from .render import EPHEMERAL, SUPPRESS_EMBEDS, edit_body, message_body, plain
 from .wire import COMMAND, Interaction, Me
 
@@ -21,8 +23,6 @@ MESSAGE, DEFERRED_UPDATE, UPDATE, CHOICES, MODAL = 4, 6, 7, 8, 9
 """API, interaction callback types."""
 TITLE_MAX, PLACEHOLDER_MAX = 45, 100
 """API, modal title and text input label; text input placeholder."""
-RECEIVED = "Received. The card will show the result."
-UNHANDLED = "This tap could not be handled. Please look at the card."
 COMMAND_UNHANDLED = "This command could not be handled. Please try again."
 DONE = "Received."
 """For a command whose answer is elsewhere."""

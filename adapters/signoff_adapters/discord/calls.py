@@ -17,30 +17,29 @@ import msgspec
 from signoff.errors import AdapterError, AdapterUnavailable, MessageGone, RateLimited, SendAmbiguous, SendRefused
 from signoff.model import Attachment
 
+from ..hiding import TokenFilter
+from . import codes
 from .buckets import Buckets
 from .config import DiscordConfig
 
 T = TypeVar("T")
 JsonObject = dict[str, Any]
 Method = str
-UNKNOWN_CHANNEL, UNKNOWN_MESSAGE, UNKNOWN_INTERACTION = 10003, 10008, 10062
-ALREADY_ACKNOWLEDGED, OLD_EDITS, THREAD_ARCHIVED = 40060, 30046, 50083
-TOO_LARGE = 40005
 DEFAULT_WAIT_S = 5.0
 """For a 429 that names no wait."""
 _NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 _REASONS: dict[int, tuple[str, str]] = {
-    10003: ("chat_not_found", "the channel does not exist, or the bot is not in its server"),
-    10013: ("chat_not_found", "there is no such user or channel"),
-    50033: ("chat_not_found", "there is no such user or channel"),
-    40005: ("attachment", "the file is too large"),
-    50001: ("no_rights", "the bot may not see the channel"),
-    50007: ("blocked", "the person does not take messages from the bot"),
-    50008: ("no_rights", "the channel takes no messages"),
-    50013: ("no_rights", "the bot lacks a permission there: View Channel, Send Messages, Attach Files"),
-    50083: ("archived", "the thread is archived and the bot may not open it again"),
-    40333: ("no_rights", "something between us and Discord refused the call"),
-    160005: ("archived", "the thread is locked"),
+    codes.UNKNOWN_CHANNEL: ("chat_not_found", "the channel does not exist, or the bot is not in its server"),
+    codes.UNKNOWN_USER: ("chat_not_found", "there is no such user or channel"),
+    codes.INVALID_RECIPIENTS: ("chat_not_found", "there is no such user or channel"),
+    codes.TOO_LARGE: ("attachment", "the file is too large"),
+    codes.NO_ACCESS: ("no_rights", "the bot may not see the channel"),
+    codes.NO_DIRECT_MESSAGES: ("blocked", "the person does not take messages from the bot"),
+    codes.NO_MESSAGES_HERE: ("no_rights", "the channel takes no messages"),
+    codes.NO_PERMISSION: ("no_rights", "the bot lacks a permission there: View Channel, Send Messages, Attach Files"),
+    codes.THREAD_ARCHIVED: ("archived", "the thread is archived and the bot may not open it again"),
+    codes.REFUSED_ON_THE_WAY: ("no_rights", "something between us and Discord refused the call"),
+    codes.THREAD_LOCKED: ("archived", "the thread is locked"),
 }
 """Discord's error codes, a stable word for each, and the reason for people."""
 
@@ -168,7 +167,7 @@ def _failure(status: int, answer: bytes, retry_after: str) -> CallError:
         refusal = msgspec.json.decode(answer, type=_Refusal)
     except msgspec.DecodeError:
         refusal = _Refusal()
-    if status == 429 and refusal.code != OLD_EDITS:
+    if status == 429 and refusal.code != codes.OLD_EDITS:
         return Throttled(_wait_s(refusal.retry_after, retry_after))
     if status >= 500:
         return ServerTrouble(f"Discord answered {status}")
@@ -222,47 +221,31 @@ def as_send_error(error: CallError) -> AdapterError:
 def as_edit_error(error: CallError) -> AdapterError:
     """What a failed edit or deletion means: these may be repeated, so a lost answer is only a failed try.
 
-    So is the refusal of too many edits of an old message (30046): it ends by itself, and concerns this message alone,
-    while `RateLimited` would hold up the whole channel. The edit is tried again until it is taken.
+    So is the refusal of too many edits of an old message: it ends by itself, and concerns this message alone, while
+    `RateLimited` would hold up the whole channel. The edit is tried again until it is taken.
     """
     if isinstance(error, Throttled):
         return RateLimited(str(error), retry_after_s=error.retry_after_s)
     if not isinstance(error, Rejected):
         return AdapterUnavailable(f"{error}.")
-    if error.code == OLD_EDITS:
+    if error.code == codes.OLD_EDITS:
         return AdapterUnavailable("Discord takes no more edits of this old message for now.")
-    if error.code == UNKNOWN_MESSAGE:
+    if error.code == codes.UNKNOWN_MESSAGE:
         return MessageGone("The message does not exist any more.")
     reason, words = _REASONS.get(error.code, ("refused", error.text or f"it answered {error.status}"))
     if error.status == 413:
-        reason, words = _REASONS[TOO_LARGE]
+        reason, words = _REASONS[codes.TOO_LARGE]
     return SendRefused(f"Discord refused it: {words}.", reason=reason)
 
 
-class HideToken(logging.Filter):
+class HideToken(TokenFilter):
     """Keeps the bot's token out of the log lines of the libraries, and whole frames of the gateway, which carry what
     people wrote and the tokens of their interactions."""
 
     LOGGERS = ("discord.client", "discord.gateway", "discord.http", "aiohttp.client", "aiohttp.websocket")
 
-    def __init__(self, token: str) -> None:
-        super().__init__()
-        self._token = token
-
-    def attach(self) -> None:
-        """Begin; a logger's filter sees only lines of that very logger, hence the list."""
-        for name in self.LOGGERS:
-            logging.getLogger(name).addFilter(self)
-
-    def detach(self) -> None:
-        """End. Idempotent."""
-        for name in self.LOGGERS:
-            logging.getLogger(name).removeFilter(self)
-
     def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrite the line; frames are left out, all else is kept."""
+        """Frames are left out."""
         if record.name == "discord.gateway" and record.levelno <= logging.DEBUG:
             return False
-        if self._token in (text := record.getMessage()):
-            record.msg, record.args = text.replace(self._token, "<token>"), ()
-        return True
+        return super().filter(record)

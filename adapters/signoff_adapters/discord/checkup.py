@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -11,7 +10,9 @@ from signoff.errors import AdapterError, AdapterFatal, AdapterUnavailable
 from signoff.model import Destination
 from signoff.ports import Finding, Introduction
 
-from .calls import UNKNOWN_CHANNEL, CallError, Calls, HideToken, Rejected, Unauthorized
+from ..addresses import host_of
+from .calls import CallError, Calls, HideToken, Rejected, Unauthorized
+from .codes import NO_ACCESS, UNKNOWN_CHANNEL, UNKNOWN_GUILD
 from .config import DiscordConfig
 from .rights import INVITED, Guild, Member, Overwrite, invite_url, missing
 from .wire import DIRECT_KINDS, THREAD_KINDS, User
@@ -21,8 +22,6 @@ FEW_SESSIONS = 100
 TOKEN = "Put the token from the Bot page of the Developer Portal into platforms.discord.token."  # noqa: S105  # a sentence
 TO_PASTE = ""
 """Nothing: the Developer Portal asks for a name alone."""
-NO_ACCESS = 50001
-UNKNOWN_GUILD = 10004
 
 
 class _Application(Struct, frozen=True):
@@ -110,7 +109,7 @@ class DiscordCheckup:
                 return Finding.fine(about, "None is set, so presses come over the gateway.")
             return Finding.problem(
                 about,
-                f"Discord posts presses to {_host(url)}, so none comes over the gateway.",
+                f"Discord posts presses to {host_of(url)}, so none comes over the gateway.",
                 "Empty Interactions Endpoint URL on the General Information page of the Developer Portal, or set "
                 'platforms.discord.mode = "http".',
             )
@@ -125,9 +124,9 @@ class DiscordCheckup:
             return Finding.warning(about, "None is set, so no press arrives.", "Start `signoff serve`, which sets it.")
         if expected is not None and url != expected:
             return Finding.warning(
-                about, f"Presses go to {_host(url)}.", f"Start `signoff serve`, which sets {_host(expected)}."
+                about, f"Presses go to {host_of(url)}.", f"Start `signoff serve`, which sets {host_of(expected)}."
             )
-        return Finding.fine(about, f"Presses go to {_host(url)}.")
+        return Finding.fine(about, f"Presses go to {host_of(url)}.")
 
     async def _sessions(self) -> Finding:
         budget = (await self._calls.get("/gateway/bot", _Gateway)).session_start_limit
@@ -221,8 +220,3 @@ def _no_place(about: str, error: Rejected) -> Finding:
 
 def _unclear(about: str, error: CallError) -> Finding:
     return Finding.warning(about, f"Discord did not say ({error}).", "Try again in a minute.")
-
-
-def _host(url: str) -> str:
-    """An address without its path, which may hold a secret."""
-    return urlsplit(url).netloc.rpartition("@")[2] or "an unknown host"

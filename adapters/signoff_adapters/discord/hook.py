@@ -14,10 +14,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from signoff.model import Attachment
 
+from ..bodies import read_body
 from .intake import Intake
 from .wire import PING
 
-BODY_MAX_BYTES = 1024 * 1024
 ANSWER_WITHIN_S = 3.0
 """After that Discord has told the person that it failed, and no longer reads what we answer."""
 _log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ class Hook:
 
     async def respond(self, request: web.Request) -> web.Response:
         """401 for what Discord did not sign, which it tests by sending such requests; else the answer."""
-        body = await _read_body(request)
+        body = await read_body(request)
         if body is None:
             return web.Response(status=413, text="body too large")
         if not self.signed(request.headers, body):
@@ -97,12 +97,3 @@ def _with_file(payload: dict[str, Any], file: Attachment) -> web.Response:
     content = writer.append(file.content, {"Content-Type": "text/plain; charset=utf-8"})
     content.set_content_disposition("form-data", quote_fields=False, name="files[0]", filename=file.name)
     return web.Response(body=writer)
-
-
-async def _read_body(request: web.Request) -> bytes | None:
-    """The body; None when it is larger than any interaction. The listener may have read it from the stream already."""
-    try:
-        body = await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        return None
-    return body if len(body) <= BODY_MAX_BYTES else None

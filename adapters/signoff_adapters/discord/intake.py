@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine
-from datetime import timedelta
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from signoff.model import Answer, Destination, Reply, Tap
 from signoff.ports import Clock, Inbox
 
-from .answering import COMMAND_UNHANDLED, DONE, UNHANDLED, Conversation, First
+from ..tasks import Jobs, drain, sleep, within
+from ..words import UNHANDLED
+from .answering import COMMAND_UNHANDLED, DONE, Conversation, First
 from .calls import Calls
 from .commands import Mistyped, choices, line_of
 from .config import DiscordConfig
@@ -71,7 +72,7 @@ class Intake:
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._open: dict[asyncio.Task[None], int] = {}
         self._lanes: dict[str, asyncio.Task[None]] = {}
-        self._jobs: set[asyncio.Task[None]] = set()
+        self._jobs = Jobs()
 
     def oldest_open(self) -> int | None:
         """The lowest sequence of the gateway that is still in hand; None without any."""
@@ -87,7 +88,7 @@ class Intake:
             return None
         conversation = Conversation(interaction, self._calls, self._me, first)
         if interaction.type == AUTOCOMPLETE:
-            self._spawn(self._suggest(conversation))
+            self._jobs.spawn(self._suggest(conversation))
             return conversation
         lane = channel_id_of(interaction) if interaction.type == COMMAND else None
         self._begin(lane, sequence, f"interaction {interaction.id}", lambda: self._handle(conversation), conversation)
@@ -101,13 +102,7 @@ class Intake:
 
     async def drain(self, limit_s: float) -> None:
         """Wait for what is in hand, at most `limit_s`, then leave nothing running."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + limit_s
-        while (tasks := self._running()) and (left_s := deadline - loop.time()) > 0:
-            await asyncio.wait(tasks, timeout=left_s)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await drain(self._running, limit_s)
 
     def _running(self) -> set[asyncio.Task[None]]:
         return {task for task in {*self._open, *self._jobs} if not task.done()}
@@ -135,7 +130,7 @@ class Intake:
             self._lanes[lane] = task
         task.add_done_callback(lambda done: self._close(lane, done))
         if conversation is not None:
-            alarm = self._spawn(self._hasten(conversation))
+            alarm = self._jobs.spawn(self._hasten(conversation))
             task.add_done_callback(lambda _: alarm.cancel())
 
     def _close(self, lane: str | None, task: asyncio.Task[None]) -> None:
@@ -159,7 +154,7 @@ class Intake:
         if before is not None:
             await asyncio.wait({before})
         for tries in range(1, TRIES + 1):
-            job = self._spawn(handle())
+            job = self._jobs.spawn(handle())
             if not await within(self._clock, job, self._config.stuck_after_s):
                 await self._park(f"{what} is in hand for {self._config.stuck_after_s:g} s")
                 return
@@ -167,7 +162,7 @@ class Intake:
             if error is None:
                 return
             if tries < TRIES:
-                await self._clock.sleep_until(self._clock.now() + timedelta(seconds=tries))
+                await sleep(self._clock, tries)
                 continue
             await self._park(f"{what} failed {tries} times: {type(error).__name__}: {error}")
             if conversation is not None:
@@ -175,14 +170,14 @@ class Intake:
 
     async def _park(self, detail: str) -> None:
         _log.error("discord update parked: %s", detail)
-        await asyncio.wait({self._spawn(self._inbox.alarm("update_parked", detail))})
+        await asyncio.wait({self._jobs.spawn(self._inbox.alarm("update_parked", detail))})
 
     # --- handling ------------------------------------------------------------------------------
 
     async def _hasten(self, conversation: Conversation) -> None:
         """The neutral answer, while there is still time for one."""
-        await self._clock.sleep_until(self._clock.now() + timedelta(seconds=self._config.slow_tap_s))
-        self._spawn(conversation.neutral())  # a call of its own: the end of the handling must not break it off
+        await sleep(self._clock, self._config.slow_tap_s)
+        self._jobs.spawn(conversation.neutral())  # a call of its own: the end of the handling must not break it off
 
     async def _handle(self, conversation: Conversation) -> None:
         interaction = conversation.interaction
@@ -198,7 +193,7 @@ class Intake:
             await conversation.tell(Answer(""))
             return
         answer = await self._inbox.tap(tap)
-        self._spawn(self._tell(conversation, tap, answer))
+        self._jobs.spawn(self._tell(conversation, tap, answer))
 
     async def _tell(self, conversation: Conversation, tap: Tap, answer: Answer) -> None:
         if not await conversation.tell(answer):
@@ -215,7 +210,7 @@ class Intake:
         if message is None:
             return
         reply = await self._inbox.message(message)
-        self._spawn(self._shown(conversation, reply))
+        self._jobs.spawn(self._shown(conversation, reply))
 
     async def _shown(self, conversation: Conversation, reply: Reply | None) -> None:
         if reply is None:
@@ -244,36 +239,8 @@ class Intake:
             return known.place
         return (await self._places.channel(channel_id_of(interaction) or "0")).place
 
-    def _spawn(self, work: Awaitable[None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(_run(work))
-        self._jobs.add(task)
-        task.add_done_callback(self._jobs.discard)
-        task.add_done_callback(_read)
-        return task
-
 
 async def _excuse(conversation: Conversation) -> None:
     """A press is always answered, also one that nobody could handle."""
     is_command = conversation.interaction.type == COMMAND
     await conversation.tell(Answer(COMMAND_UNHANDLED if is_command else UNHANDLED))
-
-
-async def within(clock: Clock, task: asyncio.Task[Any], seconds: float) -> bool:
-    """Whether `task` is done before `seconds` of the clock have passed; it goes on either way."""
-    alarm = asyncio.create_task(_run(clock.sleep_until(clock.now() + timedelta(seconds=seconds))))
-    try:
-        await asyncio.wait({task, alarm}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        alarm.cancel()
-        await asyncio.wait({alarm})
-    return task.done()
-
-
-async def _run(work: Awaitable[None]) -> None:
-    await work
-
-
-def _read(task: asyncio.Task[None]) -> None:
-    """Take a failed job's error, so that it is not reported as lost: whoever waits for the job has it."""
-    if not task.cancelled():
-        task.exception()

@@ -8,7 +8,8 @@ from typing import TypeVar
 from signoff.errors import ChatMoved, SendRefused
 from signoff.model import Destination
 
-from .calls import UNKNOWN_CHANNEL, CallError, Calls, Rejected, as_edit_error, read_answer
+from .calls import CallError, Calls, Rejected, as_edit_error, read_answer
+from .codes import UNKNOWN_CHANNEL
 from .wire import DIRECT_KINDS, Channel
 
 T = TypeVar("T")

@@ -15,6 +15,8 @@ from msgspec import Struct
 from signoff.errors import SendRefused
 from signoff.model import Block, Button, Card, Span
 
+from ..lengths import units
+
 CONTENT_MAX_UNITS = 2000
 """API, create message: content. Counted here in UTF-16 units, the stricter reading."""
 TOKEN_MAX_CHARS = 100
@@ -47,14 +49,6 @@ class Rendered(Struct, frozen=True):
 
     content: str
     users: tuple[str, ...] = ()
-
-
-def units(text: str) -> int:
-    """Length in UTF-16 code units. Raises `SendRefused` for half a character, which no platform takes."""
-    try:
-        return len(text.encode("utf-16-le")) // 2
-    except UnicodeEncodeError:
-        raise SendRefused("The card holds half a character (a lone surrogate).", reason="not_text") from None
 
 
 def render(card: Card) -> Rendered:

@@ -19,8 +19,6 @@ from signoff.errors import AdapterError, MessageGone, SendAmbiguous, SendRefused
 from signoff.model import Attachment, Card, Destination, Posted
 
 from .calls import (
-    THREAD_ARCHIVED,
-    TOO_LARGE,
     AnswerLost,
     CallError,
     Calls,
@@ -31,6 +29,7 @@ from .calls import (
     as_send_error,
     read_answer,
 )
+from .codes import THREAD_ARCHIVED, TOO_LARGE, UNKNOWN_CHANNEL
 from .config import DiscordConfig
 from .places import Places, channel_id
 from .render import edit_body, message_body
@@ -39,7 +38,6 @@ from .wire import number
 NONCE_MAX_CHARS = 25
 """API, create message: nonce. With enforce_nonce it is checked against the bot's messages of the past few minutes."""
 _PAUSES_S = (0.1, 0.4, 1.0, 2.0)
-_THREAD_GONE = frozenset({10003})
 
 
 class _Sent(Struct, frozen=True):
@@ -124,7 +122,7 @@ def _as_post_error(error: CallError, file: Attachment | None) -> AdapterError:
 
 def _of_message(error: CallError) -> AdapterError:
     """A channel or thread that is gone took its messages along."""
-    if isinstance(error, Rejected) and error.code in _THREAD_GONE:
+    if isinstance(error, Rejected) and error.code == UNKNOWN_CHANNEL:
         return MessageGone("The channel or thread of the message does not exist any more.")
     return as_edit_error(error)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -13,6 +12,8 @@ from signoff.errors import AdapterError, AdapterFatal, AdapterUnavailable, Confi
 from signoff.model import Card, Destination, Health, Posted
 from signoff.ports import AdapterInfo, Clock, HookRoute, Inbox
 
+from ..tasks import sleep
+from ..watching import Pause
 from .answers import Answers
 from .calls import FATAL, CallFailed, Refused, Throttled, Web
 from .config import SlackConfig
@@ -25,7 +26,7 @@ from .people import People
 from .render import TEXT_MAX_UNITS
 from .sender import Sender, is_group
 from .socket import Socket
-from .watch import WEB, Pause, Watch
+from .watch import WEB, Watch
 from .wire import PLATFORM, Frame, Kind, Me
 
 REQUEST_URL = "request url"
@@ -175,7 +176,7 @@ class SlackAdapter:
         """Ask again now and then: a token may be taken back while the sockets stay open."""
         pause = Pause()
         while True:
-            await self._sleep(self._config.check_every_s)
+            await sleep(self._clock, self._config.check_every_s)
             while not await self._asked(pause):
                 continue
 
@@ -186,11 +187,11 @@ class SlackAdapter:
         except CallFailed as error:
             self._explain(error)
             least_s = error.retry_after_s if isinstance(error, Throttled) else 0.0
-            await self._sleep(max(least_s, pause.next_s()))
+            await sleep(self._clock, max(least_s, pause.next_s()))
             return False
         except msgspec.ValidationError:
             self._watch.fails(WEB, AdapterUnavailable("the answer to auth.test could not be read"))
-            await self._sleep(pause.next_s())
+            await sleep(self._clock, pause.next_s())
             return False
         self._me, self._refused_tokens = me, 0
         pause.reset()
@@ -248,9 +249,6 @@ class SlackAdapter:
             _log.exception("slack delivery failed")
             return
         await socket.acknowledge(frame.envelope_id or "", payload)
-
-    async def _sleep(self, seconds: float) -> None:
-        await self._clock.sleep_until(self._clock.now() + timedelta(seconds=seconds))
 
     def _who(self) -> Me:
         return self._me or Me(user_id="")

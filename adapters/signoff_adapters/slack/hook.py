@@ -14,13 +14,13 @@ from slack_sdk.signature import SignatureVerifier
 
 from signoff.errors import AdapterError
 
+from ..bodies import read_body
 from .intake import Intake
 from .wire import Kind, Posted
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-BODY_MAX_BYTES = 1024 * 1024
 WINDOW_S = 300
 """Slack's advice: a request signed longer ago, or ahead of us, may be a replay."""
 _STAMP_MAX = 12
@@ -42,7 +42,7 @@ class Hook:
         """401 for a wrong signature or an old one, 400 for what cannot be read, 5xx where Slack should come again."""
         from aiohttp import web
 
-        body = await _read_body(request)
+        body = await read_body(request)
         if body is None:
             return web.Response(status=413, text="body too large")
         stamp = request.headers.get("X-Slack-Request-Timestamp", "")
@@ -113,14 +113,3 @@ def _challenge(body: bytes) -> str | None:
         return None
     posted = msgspec.json.decode(body, type=Posted)
     return posted.challenge if posted.type == "url_verification" else None
-
-
-async def _read_body(request: web.Request) -> bytes | None:
-    """The body; None when it is larger than any request of Slack's."""
-    from aiohttp import web
-
-    try:
-        body = await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        return None
-    return body if len(body) <= BODY_MAX_BYTES else None

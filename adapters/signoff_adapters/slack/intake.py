@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from datetime import timedelta
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +18,8 @@ from signoff.errors import AdapterUnavailable
 from signoff.model import Answer, Message, Person, Reply
 from signoff.ports import Clock, Inbox
 
+from ..tasks import Jobs, drain, sleep, within
+from ..words import RECEIVED, UNHANDLED
 from .answers import Answers
 from .config import SlackConfig
 from .memory import Recent, Threads
@@ -44,8 +45,6 @@ from .wire import (
 
 TRIES = 3
 """What has failed so often is parked: an operator is told, and what is behind it goes on."""
-RECEIVED = "Received. The card will show the result."
-UNHANDLED = "This tap could not be handled. Please look at the card."
 NOT_DONE = "This command could not be handled; nothing was decided. Please try again."
 NOT_KNOWN = "Slack does not say who you are, so nothing was decided. Please try again."
 Payload = dict[str, Any]
@@ -79,7 +78,7 @@ class Intake:
         self._open: dict[str, asyncio.Task[Payload]] = {}
         self._turns = Turns()
         self._settled: Recent[str, Payload] = Recent()
-        self._jobs: set[asyncio.Task[Any]] = set()
+        self._jobs = Jobs(failed=_tell_of)
         self._closed = False
 
     async def deliver(self, kind: Kind, raw: bytes | msgspec.Raw) -> Payload:
@@ -101,15 +100,7 @@ class Intake:
     async def drain(self, limit_s: float) -> None:
         """Take nothing more, wait for what is in hand, at most `limit_s`, then leave nothing running."""
         self._closed = True
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + limit_s
-        tasks = self._running()
-        while tasks and (left_s := deadline - loop.time()) > 0:
-            await asyncio.wait(tasks, timeout=left_s)
-            tasks = self._running()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await drain(self._running, limit_s)
 
     def _running(self) -> set[asyncio.Task[Any]]:
         return {task for task in (*self._open.values(), *self._jobs) if not task.done()}
@@ -147,12 +138,12 @@ class Intake:
                 if tries == TRIES:
                     await self._park(f"{what} failed {tries} times: {type(error).__name__}: {error}")
                     return None
-            await self._clock.sleep_until(self._clock.now() + timedelta(seconds=tries))
+            await sleep(self._clock, tries)
         return None
 
     async def _park(self, detail: str) -> None:
         _log.error("slack delivery parked: %s", detail)
-        alarm = self._spawn(self._inbox.alarm("update_parked", detail))
+        alarm = self._jobs.spawn(self._inbox.alarm("update_parked", detail))
         await asyncio.wait({alarm})
 
     # --- presses and dialogs ---------------------------------------------------------------------
@@ -165,16 +156,16 @@ class Intake:
 
     async def _tap(self, pressed: Pressed) -> Payload:
         """Nothing but the neutral answer is given before the inbox has returned."""
-        job = self._spawn(self._tried(f"tap {pressed.tap.tap_id}", lambda: self._decide(pressed)))
+        job = self._jobs.spawn(self._tried(f"tap {pressed.tap.tap_id}", lambda: self._decide(pressed)))
         if not await within(self._clock, job, self._config.slow_tap_s):
-            self._spawn(self._answers.show(pressed.handle, Answer(RECEIVED)))
-            self._spawn(self._later(pressed, job))
+            self._jobs.spawn(self._answers.show(pressed.handle, Answer(RECEIVED)))
+            self._jobs.spawn(self._later(pressed, job))
             return {}
         answer = job.result() or Answer(UNHANDLED)
         if pressed.typed and answer.alert:
             # The field stays open with what was typed, so that it can be sent again.
             return {"response_action": "errors", "errors": {FIELD: answer.text}}
-        self._spawn(self._tell(pressed, answer))
+        self._jobs.spawn(self._tell(pressed, answer))
         return {}
 
     async def _later(self, pressed: Pressed, job: asyncio.Task[Answer | None]) -> None:
@@ -204,7 +195,7 @@ class Intake:
 
     async def _slash(self, slash: Slash) -> Payload:
         message = command_of(slash, self._clock.now())
-        job = self._spawn(self._command(message, slash))
+        job = self._jobs.spawn(self._command(message, slash))
         await within(self._clock, job, self._config.slow_tap_s)
         return {}
 
@@ -230,7 +221,7 @@ class Intake:
     async def _message(self, message: Message, team: str | None) -> Payload:
         """One that is in hand for long no longer holds up its chat."""
         async with self._turns.of(message.destination.chat_id, message.order):
-            job = self._spawn(self._say(message, team, None))
+            job = self._jobs.spawn(self._say(message, team, None))
             if not await within(self._clock, job, self._config.stuck_after_s):
                 await self._park(f"message {message.message_id} is in hand for {self._config.stuck_after_s:g} s")
         return {}
@@ -256,26 +247,7 @@ class Intake:
             return (None,)
         return (await self._inbox.message(msgspec.structs.replace(message, person=person)),)
 
-    def _spawn(self, work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
-        task = asyncio.create_task(work)
-        self._jobs.add(task)
-        task.add_done_callback(self._jobs.discard)
-        task.add_done_callback(_read)
-        return task
 
-
-async def within(clock: Clock, task: asyncio.Task[Any], seconds: float) -> bool:
-    """Whether `task` is done before `seconds` of the clock have passed; it goes on either way."""
-    alarm = asyncio.ensure_future(clock.sleep_until(clock.now() + timedelta(seconds=seconds)))
-    try:
-        await asyncio.wait({task, alarm}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        alarm.cancel()
-        await asyncio.gather(alarm, return_exceptions=True)
-    return task.done()
-
-
-def _read(task: asyncio.Task[Any]) -> None:
-    """Take a failed job's error, which would be reported as lost otherwise, and tell it."""
-    if not task.cancelled() and (error := task.exception()) is not None:
-        _log.error("slack: %s: %s", type(error).__name__, error)
+def _tell_of(error: BaseException) -> None:
+    """A job's error, which nobody may be waiting for."""
+    _log.error("slack: %s: %s", type(error).__name__, error)

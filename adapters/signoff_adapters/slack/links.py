@@ -8,16 +8,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from signoff.errors import AdapterFatal, AdapterUnavailable
 from signoff.ports import Clock
 
+from ..tasks import sleep, within
+from ..watching import Pause
 from .calls import FATAL, CallFailed, Refused, Throttled, Web
 from .config import SlackConfig
 from .socket import ASKED, Socket
-from .watch import Pause, Watch
+from .watch import Watch
 from .wire import Frame
 
 SHORT_LIFE_S = 5.0
@@ -119,13 +121,7 @@ class Links:
             await asyncio.gather(reading, return_exceptions=True)
 
     async def _linger(self, reading: asyncio.Task[None]) -> None:
-        until = self._clock.now() + timedelta(seconds=self._config.linger_s)
-        alarm = asyncio.ensure_future(self._clock.sleep_until(until))
-        try:
-            await asyncio.wait({reading, alarm}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            alarm.cancel()
-            await asyncio.gather(alarm, return_exceptions=True)
+        await within(self._clock, reading, self._config.linger_s)
 
     def _left(self, source: str, reason: str) -> None:
         if reason in _IDLE:
@@ -137,10 +133,10 @@ class Links:
     async def _rest(self, reason: str, since: datetime, pause: Pause) -> None:
         """A socket that lived is replaced at once."""
         if reason in _WORDS:
-            await self._sleep(LONG_PAUSE_S)
+            await sleep(self._clock, LONG_PAUSE_S)
         elif (self._clock.now() - since).total_seconds() < SHORT_LIFE_S and reason not in _IDLE:
             if pause.failures:
-                await self._sleep(pause.next_s())
+                await sleep(self._clock, pause.next_s())
             else:
                 pause.failures = 1
         else:
@@ -159,7 +155,4 @@ class Links:
                 raise fatal
         self._watch.fails(source, AdapterUnavailable(f"Socket Mode could not be opened ({error})"))
         least_s = error.retry_after_s if isinstance(error, Throttled) else 0.0
-        await self._sleep(max(least_s, pause.next_s()))
-
-    async def _sleep(self, seconds: float) -> None:
-        await self._clock.sleep_until(self._clock.now() + timedelta(seconds=seconds))
+        await sleep(self._clock, max(least_s, pause.next_s()))

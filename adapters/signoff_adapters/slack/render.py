@@ -13,20 +13,29 @@ from msgspec import Struct
 from signoff.errors import SendRefused
 from signoff.model import Block, Button, Card, Dialog, Span
 
+from ..lengths import units
+
 TEXT_MAX_UNITS = 2400
 """UTF-16 units of a card. Chosen so that five times as much (each character an `&`, escaped) and the buttons stay
 below `BLOCKS_MAX_CHARS`: no text can outgrow Slack by being escaped."""
 BLOCKS_MAX_CHARS = 13_200
 """Characters over all blocks, escaped, beyond which Slack was seen to answer `msg_blocks_too_long` (not documented)."""
 BLOCKS_MAX = 50
-HEADER_MAX = 150
-LABEL_MAX = 75
-TOKEN_MAX = 2000
-SMALL_MAX = 3000
-TITLE_MAX = 24
-PLACEHOLDER_MAX = 150
-ANSWER_MAX = 3000
-"""Characters of a plain text section; longer answers are cut."""
+"""Block Kit reference, blocks of a message."""
+HEADER_MAX_CHARS = 150
+"""Block Kit reference, header block: text."""
+LABEL_MAX_CHARS = 75
+"""Block Kit reference, button element: text and accessibility_label."""
+TOKEN_MAX_CHARS = 2000
+"""Block Kit reference, button element: value."""
+SMALL_MAX_CHARS = 3000
+"""Block Kit reference, text object: text."""
+TITLE_MAX_CHARS = 24
+"""Block Kit reference, modal view: title."""
+PLACEHOLDER_MAX_CHARS = 150
+"""Block Kit reference, plain-text input element: placeholder."""
+ANSWER_MAX_CHARS = 3000
+"""Block Kit reference, section block: text; longer answers are cut."""
 ACTION = "signoff"
 """What the ids of our buttons begin with."""
 FIELD = "reason"
@@ -69,7 +78,7 @@ def render(card: Card, *, thread: str | None = None) -> Rendered:
 
 def said(text: str) -> Rendered:
     """An answer of one sentence."""
-    shown = text if len(text) <= ANSWER_MAX else f"{text[: ANSWER_MAX - 1]}…"
+    shown = text if len(text) <= ANSWER_MAX_CHARS else f"{text[: ANSWER_MAX_CHARS - 1]}…"
     return Rendered([{"type": "section", "text": _plain(shown)}], escape(shown))
 
 
@@ -79,14 +88,14 @@ def modal(dialog: Dialog, metadata: str) -> Json:
         "type": "plain_text_input",
         "action_id": FIELD,
         "max_length": dialog.max_units,
-        "placeholder": _plain(_cut(dialog.placeholder, PLACEHOLDER_MAX)),
+        "placeholder": _plain(_cut(dialog.placeholder, PLACEHOLDER_MAX_CHARS)),
         "focus_on_load": True,
     }
     return {
         "type": "modal",
         "callback_id": CALLBACK,
         "private_metadata": metadata,
-        "title": _plain(_cut(dialog.title, TITLE_MAX)),
+        "title": _plain(_cut(dialog.title, TITLE_MAX_CHARS)),
         "submit": _plain(SEND),
         "close": _plain(CANCEL),
         "blocks": [{"type": "input", "block_id": FIELD, "label": _plain(dialog.label), "element": field}],
@@ -98,18 +107,10 @@ def escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def units(text: str) -> int:
-    """Length in UTF-16 code units. Raises `SendRefused` for half a character."""
-    try:
-        return len(text.encode("utf-16-le")) // 2
-    except UnicodeEncodeError:
-        raise SendRefused("The card holds half a character (a lone surrogate).", reason="not_text") from None
-
-
 def _is_headline(block: Block) -> bool:
     text = "".join(span.text for span in block.spans)
     bold = block.kind == "text" and all(span.style == "bold" for span in block.spans)
-    return bold and bool(text.strip()) and len(text) <= HEADER_MAX and "\n" not in text
+    return bold and bool(text.strip()) and len(text) <= HEADER_MAX_CHARS and "\n" not in text
 
 
 def _add(blocks: list[Json], block: Block) -> None:
@@ -118,7 +119,7 @@ def _add(blocks: list[Json], block: Block) -> None:
     if not elements:
         return
     text = "".join(span.text for span in block.spans)
-    if block.kind == "small" and all(each["type"] == "text" for each in elements) and len(text) <= SMALL_MAX:
+    if block.kind == "small" and all(each["type"] == "text" for each in elements) and len(text) <= SMALL_MAX_CHARS:
         blocks.append({"type": "context", "elements": [_plain(text)]})
         return
     if not blocks or blocks[-1]["type"] != "rich_text":
@@ -172,16 +173,17 @@ def thread_of_row(block_id: str) -> str | None:
 
 
 def _button(button: Button, action_id: str) -> Json:
-    if not 1 <= len(button.token) <= TOKEN_MAX:
-        raise SendRefused(f"The token of button {button.label!r} is not 1-{TOKEN_MAX} characters.", reason="token")
+    if not 1 <= len(button.token) <= TOKEN_MAX_CHARS:
+        limit = f"1-{TOKEN_MAX_CHARS} characters"
+        raise SendRefused(f"The token of button {button.label!r} is not {limit}.", reason="token")
     shown: Json = {
         "type": "button",
         "action_id": action_id,
-        "text": _plain(_cut(button.label, LABEL_MAX)),
+        "text": _plain(_cut(button.label, LABEL_MAX_CHARS)),
         "value": button.token,
     }
     if button.read_as:
-        shown["accessibility_label"] = _cut(button.read_as, LABEL_MAX)
+        shown["accessibility_label"] = _cut(button.read_as, LABEL_MAX_CHARS)
     if button.style in _STYLES:
         shown["style"] = _STYLES[button.style]
     return shown
@@ -192,8 +194,8 @@ def _plain(text: str) -> Json:
     return {"type": "plain_text", "text": text, "emoji": False}
 
 
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+def _cut(text: str, max_chars: int) -> str:
+    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
 def _check(blocks: list[Json], text: str) -> None:

@@ -8,16 +8,16 @@ stands in that message's thread.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import re
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
 
-from signoff.errors import AdapterError, AdapterUnavailable, ChatMoved, MessageGone, SendAmbiguous, SendRefused
+from signoff.errors import AdapterError, AdapterUnavailable, ChatMoved, MessageGone
 from signoff.model import Attachment, Card, Destination, Message, Posted
 
+from ..files import as_file_error, file_key
 from .calls import AnswerLost, CallFailed, Refused, Web, as_edit_error, as_send_error
 from .config import SlackConfig
 from .limits import MethodLimits
@@ -76,7 +76,7 @@ class Sender:
         }
         ts = await _translated(self._sent(body, destination, reply_to), as_send_error)
         if card.attachment is not None:
-            self._files.pop(_file_key(destination, card.attachment))
+            self._files.pop(file_key(destination, card.attachment))
         return Posted(ts, order_of(ts), file_ts)
 
     async def update(self, destination: Destination, message_id: str, card: Card) -> None:
@@ -126,8 +126,8 @@ class Sender:
         await self._share(message.destination, attachment)
 
     async def _share(self, place: Destination, attachment: Attachment) -> None:
-        await _translated(self._uploaded(place, attachment, _file_key(place, attachment)), _as_file_error)
-        self._files.pop(_file_key(place, attachment))
+        await _translated(self._uploaded(place, attachment, file_key(place, attachment)), _as_file_error)
+        self._files.pop(file_key(place, attachment))
 
     async def _opened(self, user: str) -> str:
         """The direct chat with a person, which has an id of its own."""
@@ -147,7 +147,7 @@ class Sender:
     async def _file(self, destination: Destination, attachment: Attachment) -> str | None:
         """Share the file, unless an earlier try of the same card got so far; the message it stands in, if that shows
         in time. The errors speak of the card, which surely was not sent."""
-        key = _file_key(destination, attachment)
+        key = file_key(destination, attachment)
         known = self._files.get(key)
         if known is None or (ts := await self._shown_at(known, destination, limit_s=0.0)) is None:
             file_id = await _translated(self._uploaded(destination, attachment, key), _as_file_error)
@@ -209,13 +209,4 @@ async def _translated(call: Awaitable[_Result], meaning: Callable[[CallFailed], 
 
 
 def _as_file_error(error: CallFailed) -> AdapterError:
-    meant = as_send_error(error)
-    if isinstance(meant, SendAmbiguous):
-        return AdapterUnavailable("The file's answer was lost, so the card was not sent.")
-    if isinstance(meant, SendRefused) and meant.facts["reason"] in _ABOUT_THE_FILE:
-        return SendRefused(f"The file could not be attached. {meant.message}", reason="attachment")
-    return meant
-
-
-def _file_key(destination: Destination, attachment: Attachment) -> tuple[str, ...]:
-    return str(destination), attachment.name, hashlib.sha256(attachment.content).hexdigest()
+    return as_file_error(as_send_error(error), _ABOUT_THE_FILE)

@@ -18,11 +18,13 @@ from signoff.errors import AdapterError, AdapterFatal, AdapterUnavailable, Confi
 from signoff.model import Answer, Card, Destination, Health, Posted
 from signoff.ports import AdapterInfo, Clock, HookRoute, Inbox
 
+from ..bodies import read_body
+from ..tasks import sleep
+from ..watching import Watch
 from .calls import AnswerLost, HideToken, PollTransport, Rejected, Throttled, Transport, as_edit_error
 from .config import TelegramConfig
 from .intake import Intake
 from .sender import Sender, is_group
-from .watch import Watch
 from .wire import ALLOWED_UPDATES, PLATFORM, Batch, Me, read_envelope
 
 if TYPE_CHECKING:
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 
 TOAST_MAX = 200
 """Bot API, answerCallbackQuery.text."""
-BODY_MAX_BYTES = 1024 * 1024
 CONFLICT_PAUSE_S = 15.0
 """Two programs that poll for one bot throw each other out; trying faster only makes both fail more often."""
 CONFIRM_S = 0.5
@@ -66,7 +67,7 @@ class TelegramAdapter:
         self._hide.attach()
         self._config, self._clock = config, clock
         rhythm_s = config.poll_timeout_s if config.mode == "polling" else config.check_every_s
-        self._watch = Watch(clock, deaf_after_s=rhythm_s + 2 * config.answer_timeout_s)
+        self._watch = Watch(clock, deaf_after_s=rhythm_s + 2 * config.answer_timeout_s, platform="Telegram")
         tls = httpx.create_ssl_context()
         self._polls = PollTransport(2, config, tls)
         self._answers = Transport(32, config, tls)
@@ -181,7 +182,7 @@ class TelegramAdapter:
             failing = info.last_error_date is not None and info.last_error_date > recent
             stuck = failing and info.pending_update_count > 0
             self._heard(f"Telegram cannot deliver: {info.last_error_message}" if stuck else "")
-            await self._sleep(self._config.check_every_s)
+            await sleep(self._clock, self._config.check_every_s)
 
     async def _set_webhook(self) -> None:
         await self._receiver.set_webhook(
@@ -212,7 +213,8 @@ class TelegramAdapter:
             raise fatal
         self._watch.failed(_explained(error))
         least_s = error.retry_after_s if isinstance(error, Throttled) else 0.0
-        await self._sleep(CONFLICT_PAUSE_S if isinstance(error, Conflict) else max(least_s, self._watch.pause_s()))
+        pause_s = CONFLICT_PAUSE_S if isinstance(error, Conflict) else max(least_s, self._watch.pause_s())
+        await sleep(self._clock, pause_s)
 
     async def _token_refused(self) -> bool:
         """A 401 may come from a proxy; the token is only doubted when Telegram does not know us either."""
@@ -242,9 +244,6 @@ class TelegramAdapter:
             return False
         return True
 
-    async def _sleep(self, seconds: float) -> None:
-        await self._clock.sleep_until(self._clock.now() + timedelta(seconds=seconds))
-
     def _who(self) -> Me:
         return self._me or Me(0, "")
 
@@ -262,7 +261,7 @@ class TelegramAdapter:
         expected = self._config.hook_secret or ""
         if not hmac.compare_digest(given.encode("utf-8", "surrogateescape"), expected.encode()):
             return web.Response(status=403, text="wrong secret")
-        body = await _read_body(request)
+        body = await read_body(request)
         if body is None:
             return web.Response(status=413, text="body too large")
         try:
@@ -276,6 +275,7 @@ class TelegramAdapter:
         try:
             await intake.deliver(envelope, body)
         except Exception:
+            # The outermost edge of a request: whatever the handling raised, Telegram delivers the update again.
             _log.exception("telegram update failed; it will be delivered again")
             return web.Response(status=500, text="not stored")
         return web.Response(text="ok")
@@ -304,14 +304,3 @@ def _explained(error: TelegramError) -> AdapterError:
             f"Telegram answered {error.status}. If it stays so, check platforms.telegram.token and api_base_url."
         )
     return as_edit_error(error)
-
-
-async def _read_body(request: web.Request) -> bytes | None:
-    """The body; None when it is larger than any update. The listener may have read it from the stream already."""
-    from aiohttp import web
-
-    try:
-        body = await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        return None
-    return body if len(body) <= BODY_MAX_BYTES else None

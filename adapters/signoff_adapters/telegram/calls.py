@@ -7,7 +7,6 @@ whether a message may have been posted, so the transport raises an error of its 
 from __future__ import annotations
 
 import asyncio
-import logging
 import ssl
 from typing import Any
 
@@ -26,6 +25,7 @@ from signoff.errors import (
     SendRefused,
 )
 
+from ..hiding import TokenFilter
 from .config import TelegramConfig
 
 _EMPTY_BATCH = b'{"ok":true,"result":[]}'
@@ -195,26 +195,7 @@ def known(error: BadRequest) -> bool:
     return isinstance(found, MessageGone) or found.facts["reason"] != "refused"
 
 
-class HideToken(logging.Filter):
+class HideToken(TokenFilter):
     """Keeps the token, which is part of every address, out of the log lines of the SDK and its HTTP library."""
 
     LOGGERS = ("telegram.Bot", "httpx", "httpcore.connection", "httpcore.http11", "httpcore.proxy")
-
-    def __init__(self, token: str) -> None:
-        super().__init__()
-        self._token = token
-
-    def attach(self) -> None:
-        """Begin; a logger's filter sees only lines of that very logger, hence the list."""
-        for name in self.LOGGERS:
-            logging.getLogger(name).addFilter(self)
-
-    def detach(self) -> None:
-        """End. Idempotent."""
-        for name in self.LOGGERS:
-            logging.getLogger(name).removeFilter(self)
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrite the line; all are kept."""
-        record.msg, record.args = record.getMessage().replace(self._token, "<token>"), ()
-        return True

@@ -6,7 +6,6 @@ import asyncio
 import time
 from collections.abc import Awaitable
 from typing import TypeVar
-from urllib.parse import urlsplit
 
 import httpx
 import msgspec
@@ -19,6 +18,7 @@ from signoff.errors import AdapterError, AdapterFatal, AdapterUnavailable
 from signoff.model import Destination
 from signoff.ports import Finding, Introduction
 
+from ..addresses import host_of
 from .calls import HideToken, PollTransport, Rejected, Transport, as_edit_error
 from .config import TelegramConfig
 from .sender import is_group
@@ -101,7 +101,7 @@ class TelegramCheckup:
                 return Finding.fine("webhook", "No webhook is set, as polling needs it.")
             return Finding.problem(
                 "webhook",
-                f"Updates go to a webhook on {_host(info.url)}, so another program answers for this bot.",
+                f"Updates go to a webhook on {host_of(info.url)}, so another program answers for this bot.",
                 "Stop that program or use a bot of its own here; `signoff serve` removes the webhook when it starts.",
             )
         expected = self._config.hooks_url
@@ -112,7 +112,7 @@ class TelegramCheckup:
         if expected is not None and info.url != expected:
             return Finding.problem(
                 "webhook",
-                f"Updates go to a webhook on {_host(info.url)}, and not to {_host(expected)}.",
+                f"Updates go to a webhook on {host_of(info.url)}, and not to {host_of(expected)}.",
                 "Stop the other program, or use a bot of its own here.",
             )
         if info.last_error_message and info.pending_update_count:
@@ -121,7 +121,7 @@ class TelegramCheckup:
                 f"Telegram cannot deliver {info.pending_update_count} updates: {info.last_error_message}.",
                 "Make gateway.hooks_url reachable from the internet by https.",
             )
-        return Finding.fine("webhook", f"Updates go to a webhook on {_host(info.url)}.")
+        return Finding.fine("webhook", f"Updates go to a webhook on {host_of(info.url)}.")
 
     async def _other_poller(self) -> Finding:
         """Hold polls open for a while: another program's next poll ends ours with 409. Nothing is confirmed, so
@@ -229,8 +229,3 @@ def _no_place(about: str, error: TelegramError, *, group: bool) -> Finding:
 
 def _unclear(about: str, error: TelegramError) -> Finding:
     return Finding.warning(about, f"Telegram did not say ({error.message}).", "Try again in a minute.")
-
-
-def _host(url: str) -> str:
-    """An address without its path, which may hold a secret."""
-    return urlsplit(url).netloc.rpartition("@")[2] or "an unknown host"

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine
-from datetime import timedelta
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -19,6 +18,8 @@ from signoff.errors import AdapterUnavailable
 from signoff.model import Answer, Tap
 from signoff.ports import Clock, Inbox
 
+from ..tasks import Jobs, drain, sleep, within
+from ..words import RECEIVED, UNHANDLED
 from .config import TelegramConfig
 from .wire import Envelope, Me, Query, Update, message_of, move_of, read_envelope, tap_of
 
@@ -26,8 +27,6 @@ TRIES = 3
 """An update that has failed so often is parked: an operator is told, and the ones behind it go on."""
 REMEMBERED = 4096
 """Settled update ids kept to recognise a second delivery; a poll delivers at most 100."""
-RECEIVED = "Received. The card will show the result."
-UNHANDLED = "This tap could not be handled. Please look at the card."
 _log = logging.getLogger(__name__)
 
 Reply = Callable[[str, Answer], Awaitable[bool]]
@@ -48,7 +47,7 @@ class Intake:
         self._settled: OrderedDict[int, None] = OrderedDict()
         self._tries: dict[int, int] = {}
         self._answered: OrderedDict[str, None] = OrderedDict()
-        self._jobs: set[asyncio.Task[None]] = set()
+        self._jobs = Jobs()
         self._next: int | None = None
 
     @property
@@ -107,15 +106,7 @@ class Intake:
 
     async def drain(self, limit_s: float) -> None:
         """Wait for what is in hand, at most `limit_s`, then leave nothing running."""
-        tasks = {*self._open.values(), *self._jobs}
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + limit_s
-        while tasks and (left_s := deadline - loop.time()) > 0:
-            await asyncio.wait(tasks, timeout=left_s)
-            tasks = {task for task in {*self._open.values(), *self._jobs} if not task.done()}
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await drain(lambda: {task for task in (*self._open.values(), *self._jobs) if not task.done()}, limit_s)
 
     def _begin(self, envelope: Envelope, raw: bytes, *, retry: bool) -> asyncio.Task[None]:
         before = self._lanes.get(envelope.lane)
@@ -139,7 +130,7 @@ class Intake:
         if before is not None:
             await asyncio.wait({before})
         while True:
-            job = self._spawn(self._handle(raw))
+            job = self._jobs.spawn(self._handle(raw))
             if not await within(self._clock, job, self._config.stuck_after_s):
                 await self._park(update_id, f"update {update_id} is in hand for {self._config.stuck_after_s:g} s")
                 return
@@ -153,11 +144,11 @@ class Intake:
                 return
             if not retry:
                 raise error
-            await self._clock.sleep_until(self._clock.now() + timedelta(seconds=tries))
+            await sleep(self._clock, tries)
 
     async def _park(self, update_id: int, detail: str) -> None:
         _log.error("telegram update parked: %s", detail)
-        alarm = self._spawn(self._inbox.alarm("update_parked", detail))
+        alarm = self._jobs.spawn(self._inbox.alarm("update_parked", detail))
         await asyncio.wait({alarm})
 
     async def _excuse(self, raw: bytes) -> None:
@@ -188,11 +179,11 @@ class Intake:
             self._answer(query.id, Answer(""))
             return
         answers: list[Answer] = []
-        job = self._spawn(self._ask(tap, answers))
+        job = self._jobs.spawn(self._ask(tap, answers))
         if not await within(self._clock, job, self._config.slow_tap_s):
             self._answer(query.id, Answer(RECEIVED))
         await asyncio.shield(job)
-        self._spawn(self._tell(tap, query.id, answers[0]))
+        self._jobs.spawn(self._tell(tap, query.id, answers[0]))
 
     async def _tell(self, tap: Tap, query_id: str, answer: Answer) -> None:
         """The one answer to this press; where it comes too late, the inbox is told so."""
@@ -210,38 +201,10 @@ class Intake:
         """Answer each press once; the call itself holds up nothing."""
         if query_id not in self._answered:
             _remember(self._answered, query_id)
-            self._spawn(self._replied(query_id, answer))
+            self._jobs.spawn(self._replied(query_id, answer))
 
     async def _replied(self, query_id: str, answer: Answer) -> None:
         await self._reply(query_id, answer)
-
-    def _spawn(self, work: Awaitable[None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(_run(work))
-        self._jobs.add(task)
-        task.add_done_callback(self._jobs.discard)
-        task.add_done_callback(_read)
-        return task
-
-
-async def within(clock: Clock, task: asyncio.Task[Any], seconds: float) -> bool:
-    """Whether `task` is done before `seconds` of the clock have passed; it goes on either way."""
-    alarm = asyncio.create_task(_run(clock.sleep_until(clock.now() + timedelta(seconds=seconds))))
-    try:
-        await asyncio.wait({task, alarm}, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        alarm.cancel()
-        await asyncio.wait({alarm})
-    return task.done()
-
-
-async def _run(work: Awaitable[None] | Coroutine[Any, Any, None]) -> None:
-    await work
-
-
-def _read(task: asyncio.Task[None]) -> None:
-    """Take a failed job's error, so that it is not reported as lost: whoever waits for the job has it."""
-    if not task.cancelled():
-        task.exception()
 
 
 def _remember(seen: OrderedDict[Any, None], key: object) -> None:

@@ -16,6 +16,8 @@ from telegram import ForceReply, InlineKeyboardButton, InlineKeyboardMarkup, Mes
 from signoff.errors import SendRefused
 from signoff.model import Block, Button, Card, Span
 
+from ..lengths import units
+
 TEXT_MAX_UNITS = 4096
 """Bot API, sendMessage: characters after parsing; counted here in UTF-16 units, the stricter reading."""
 ENTITIES_MAX = 100
@@ -47,11 +49,6 @@ class Rendered(Struct, frozen=True):
     has_clocks: bool = False
 
 
-def units(text: str) -> int:
-    """Length in UTF-16 code units, which is how Telegram counts."""
-    return len(text.encode("utf-16-le")) // 2
-
-
 def render(card: Card, detail: Detail = Detail.FULL) -> Rendered:
     """The card's text. Raises `SendRefused` for a card that Telegram could not show whole; nothing is ever cut."""
     parts: list[str] = []
@@ -63,12 +60,12 @@ def render(card: Card, detail: Detail = Detail.FULL) -> Rendered:
             position += 1
         start, shown = position, ""
         for text, entity in _pieces(block, detail):
-            if entity is not None and (length := _units(text.rstrip())):
+            if entity is not None and (length := units(text.rstrip())):
                 entities.append(_at(entity, position, length))
             shown += text
-            position = start + _units(shown)
+            position = start + units(shown)
         outer = _wanted(_around(block), detail)
-        if outer is not None and (length := _units(shown.rstrip())):
+        if outer is not None and (length := units(shown.rstrip())):
             entities.append(_at(outer, start, length))
         parts.append(shown)
     if position > TEXT_MAX_UNITS or len(entities) > ENTITIES_MAX:
@@ -174,13 +171,6 @@ def _split(runs: list[tuple[int, int]], start: int, end: int) -> Iterator[tuple[
             start = last
     if start < end:
         yield start, end, False
-
-
-def _units(text: str) -> int:
-    try:
-        return units(text)
-    except UnicodeEncodeError:
-        raise SendRefused("The card holds half a character (a lone surrogate).", reason="not_text") from None
 
 
 def _at(entity: MessageEntity, offset: int, length: int) -> MessageEntity:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -11,9 +10,10 @@ from typing import TypeVar
 from telegram import Bot, LinkPreviewOptions, Message, ReplyParameters
 from telegram.error import BadRequest, TelegramError
 
-from signoff.errors import AdapterError, AdapterUnavailable, MessageGone, SendAmbiguous, SendRefused
+from signoff.errors import AdapterError, MessageGone
 from signoff.model import Attachment, Card, Destination, Posted
 
+from ..files import as_file_error, file_key
 from .calls import AnswerLost, as_edit_error, as_send_error, known
 from .render import Detail, Rendered, keyboard, markup, render
 
@@ -60,7 +60,7 @@ class Sender:
 
         sent = await _translated(self._plainer(forms, send), as_send_error)
         if card.attachment is not None:
-            self._files.pop(_file_key(destination, card.attachment), None)
+            self._files.pop(file_key(destination, card.attachment), None)
         return Posted(str(sent.message_id), sent.message_id, str(file_id) if file_id is not None else None)
 
     async def update(self, destination: Destination, message_id: str, card: Card) -> None:
@@ -116,7 +116,7 @@ class Sender:
 
     async def _file(self, destination: Destination, attachment: Attachment, *, silent: bool) -> int:
         """Send the file, unless an earlier try of the same card got so far; its message id."""
-        key = _file_key(destination, attachment)
+        key = file_key(destination, attachment)
         if key in self._files:
             return self._files[key]
         upload = self._bot.send_document(
@@ -150,17 +150,7 @@ async def _translated(call: Awaitable[_Result], meaning: Callable[[TelegramError
 
 
 def _as_file_error(error: TelegramError) -> AdapterError:
-    """A file's failure, told of the card, which surely was not sent."""
-    meant = as_send_error(error)
-    if isinstance(meant, SendAmbiguous):
-        return AdapterUnavailable("The file's answer was lost, so the card was not sent.")
-    if isinstance(meant, SendRefused) and meant.facts["reason"] in _ABOUT_THE_FILE:
-        return SendRefused(f"The file could not be attached. {meant.message}", reason="attachment")
-    return meant
-
-
-def _file_key(destination: Destination, attachment: Attachment) -> tuple[str, ...]:
-    return str(destination), attachment.name, hashlib.sha256(attachment.content).hexdigest()
+    return as_file_error(as_send_error(error), _ABOUT_THE_FILE)
 
 
 def _chat(destination: Destination) -> int | str:

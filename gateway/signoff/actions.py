@@ -11,19 +11,38 @@ LINE_CHARS = 120
 """An action on one line is cut here, with the count of what is hidden."""
 
 
+HEADLINE_CHARS = 40
+"""A name up to so long stands whole in a headline."""
+USUAL_SHELLS = frozenset({"bash", "sh"})
+
+
 def plain_text(action: Action) -> str:
-    """The whole action as readable text, unmasked: what will be run, or each argument on its line, longest last."""
+    """The whole action as readable text, unmasked: what will be run, or each argument on its line, longest last.
+
+    All that the digest binds is in it or whole in the headline, so that nobody agrees to what was not in reach. What
+    stands around a command comes before it, where no clip can hide it behind the command's own length.
+    """
     if isinstance(action, Command):
-        return action.command
+        return "\n".join((*_around(action), action.command))
     if isinstance(action, Code):
         return action.code
     if isinstance(action, FileWrite):
-        return action.diff or action.path
+        if action.diff is None:
+            return action.path
+        return f"{action.path}\n{action.diff}" if len(action.path) > HEADLINE_CHARS else action.diff
     if isinstance(action, Elicitation):
-        return action.message
+        asked = msgspec.json.encode(action.schema).decode() if action.schema else ""
+        return f"{action.message}\n{asked}" if asked else action.message
     if isinstance(action, Rule):
         return f"{action.tool}\n{action.reason}"
-    return "\n".join(_argument_lines(action)) or action.name
+    name = [action.name] if len(action.name) > HEADLINE_CHARS or not action.arguments else []
+    return "\n".join((*name, *_argument_lines(action)))
+
+
+def _around(action: Command) -> list[str]:
+    """What else decides what a command does: its shell, where it is no usual one, and its environment."""
+    lines = [f"shell: {action.shell}"] if action.shell and action.shell not in USUAL_SHELLS else []
+    return lines + [f"env {name}={value}" for name, value in sorted((action.env or {}).items())]
 
 
 def _argument_lines(action: Tool) -> list[str]:

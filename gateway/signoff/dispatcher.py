@@ -155,7 +155,7 @@ class Dispatcher:
         waiting: list[tuple[Copy, float, float]] = []
         due = await self._without_listed(due, now)
         for copy in await self._turns.taken(due, self._short(due, now)):
-            op = _op(copy)
+            op = self._costs(copy)
             key = (copy.profile, copy.destination.platform)
             if op is None or key not in self._budgets:
                 ready.append(copy.copy_id)
@@ -172,6 +172,13 @@ class Dispatcher:
             self._turns.went(copy, now)
             ready.append(copy.copy_id)
         return ready, await self._turns.put_off(waiting, now) if waiting else []
+
+    def _costs(self, copy: Copy) -> str | None:
+        """What a due copy will cost, or None for what sends nothing."""
+        doubted = copy.kind == "card" and copy.state in ("sending", "ambiguous") and not copy.reposted
+        if doubted and copy.destination.platform not in self._resend:
+            return "post"  # it is sent again, since the platform would recognise it
+        return _op(copy)
 
     async def _without_listed(self, due: Sequence[Copy], now: datetime) -> Sequence[Copy]:
         """Put what is more than a place may get soon on its digest; what is still due."""
@@ -276,6 +283,12 @@ class Dispatcher:
         except TimeoutError:
             outcome = "timeout"
             await self._failed(work, SendAmbiguous())
+        except StoreError:
+            raise
+        except Exception as error:  # the task's outer edge: a defect must not count as a card that was shown
+            log.error("a send ended in an error", exc_info=error)
+            outcome = "defect"
+            await self._failed(work, SendRefused(f"a defect in the gateway: {type(error).__name__}", reason="defect"))
         self._on_sent(copy.destination.platform, work.op, outcome)
 
     async def _post(self, work: Work, adapter: ChatAdapter) -> None:

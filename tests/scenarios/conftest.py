@@ -6,14 +6,24 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
 from tests.scenarios import gateways, matrix
+from tests.scenarios.on_discord import DiscordGateway, DiscordHttp
+from tests.scenarios.on_slack import SlackHttp, SlackSocket
 from tests.scenarios.on_telegram import TelegramPoll, TelegramWebhook
 from tests.scenarios.transport import Transport
 
-TRANSPORTS: tuple[type[Transport], ...] = (TelegramPoll, TelegramWebhook)
+TRANSPORTS: tuple[type[Transport], ...] = (
+    TelegramPoll,
+    TelegramWebhook,
+    DiscordGateway,
+    DiscordHttp,
+    SlackSocket,
+    SlackHttp,
+)
 STORES = ("sqlite",)
 _COLUMNS = [f"{transport.name} x {store}" for transport in TRANSPORTS for store in STORES]
 assert matrix.COLUMNS == _COLUMNS, "the matrix has a column for every transport"
@@ -26,15 +36,31 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every story is told on every transport. One marked `heavy_on` is left to the heavy run on those it names."""
+    """Every story is told on every transport: in the quick run on the first and, in turn, on one of the others.
+
+    A story marked `heavy_on` is left to the heavy run on the transports it names. One that takes `thorough` is told
+    shortly in the quick run, and at length on every transport in the heavy one.
+    """
     if "chat" not in metafunc.fixturenames:
         return
     left = metafunc.definition.get_closest_marker("heavy_on")
-    rows = []
-    for transport, column in zip(TRANSPORTS, _COLUMNS, strict=True):
-        marks = [pytest.mark.heavy] if left is not None and transport.name in left.args else []
-        rows.append(pytest.param(transport, id=column.replace(" ", ""), marks=marks))
+    others = [transport.name for transport in TRANSPORTS[1:] if left is None or transport.name not in left.args]
+    quick = {TRANSPORTS[0].name, others[_turn_of(metafunc) % len(others)]}
+    cells = [(transport, column.replace(" ", "")) for transport, column in zip(TRANSPORTS, _COLUMNS, strict=True)]
+    if "thorough" in metafunc.fixturenames:
+        rows = [pytest.param(transport, False, id=cell) for transport, cell in cells if transport.name in quick]
+        rows += [pytest.param(each, True, id=f"{cell}-thorough", marks=pytest.mark.heavy) for each, cell in cells]
+        metafunc.parametrize(("chat", "thorough"), rows, indirect=["chat"])
+        return
+    marks = {transport: [] if transport.name in quick else [pytest.mark.heavy] for transport, _ in cells}
+    rows = [pytest.param(transport, id=cell, marks=marks[transport]) for transport, cell in cells]
     metafunc.parametrize("chat", rows, indirect=True)
+
+
+def _turn_of(metafunc: pytest.Metafunc) -> int:
+    """A story's place in its file, from where another file's stories do not begin."""
+    stories = [name for name in vars(metafunc.module) if name.startswith("test_")]
+    return crc32(metafunc.module.__name__.encode()) + stories.index(metafunc.function.__name__)
 
 
 @pytest.fixture

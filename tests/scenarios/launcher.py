@@ -29,11 +29,13 @@ from typing import Any
 import msgspec
 
 import signoff.gateway as root
+from signoff import dispatcher
 from signoff.config import load_config
 from signoff.inbox import ProfileInbox
 from signoff.ports import Clock, Store, Tx
 from signoff.serving import Addresses, run_gateway
 from signoff.stores.open import open_store
+from signoff_adapters.slack import limits
 from tests.scenarios.embedded import open_files
 
 Call = Callable[..., Awaitable[Any]]
@@ -112,6 +114,7 @@ def poisoned(call: Call, poison: str) -> Call:
 def prepare(options: argparse.Namespace) -> None:
     """Wrap what the gateway will be made of."""
     hops = Hops(options.config.parent, options.kill, options.hold)
+    vars(dispatcher)["LEASE_S"] = options.lease
 
     def opened(url: str, clock: Clock) -> Any:
         return HoppingStore(open_store(url, clock), hops)
@@ -125,6 +128,8 @@ def prepare(options: argparse.Namespace) -> None:
             adapter.info = msgspec.structs.replace(
                 adapter.info, per_second=10_000, per_chat_s=0.001, group_per_minute=1_000_000
             )
+    if options.fast:
+        limits.PER_MINUTE.update(dict.fromkeys(limits.PER_MINUTE, 1_000_000))
     if options.poison:
         setattr(ProfileInbox, "message", poisoned(ProfileInbox.message, options.poison))  # noqa: B010  # a method
 
@@ -159,6 +164,7 @@ def main() -> None:
     parser.add_argument("--kill", help="the hop at which the process ends itself by SIGKILL")
     parser.add_argument("--hold", help="the hop at which it waits while it is armed")
     parser.add_argument("--poison", help="a text whose message the gateway cannot handle")
+    parser.add_argument("--lease", type=float, default=dispatcher.LEASE_S, help="how long what is under way is held, s")
     parser.add_argument("--fast", action="store_true", help="send as fast as the platform takes it")
     options = parser.parse_args()
     logging.basicConfig(level="WARNING", stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

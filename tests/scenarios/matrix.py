@@ -8,7 +8,14 @@ from __future__ import annotations
 import pytest
 
 CELL = "cell"
-COLUMNS = ["telegram-poll x sqlite", "telegram-webhook x sqlite"]
+COLUMNS = [
+    "telegram-poll x sqlite",
+    "telegram-webhook x sqlite",
+    "discord-gateway x sqlite",
+    "discord-http x sqlite",
+    "slack-socket x sqlite",
+    "slack-http x sqlite",
+]
 EVERYTHING = "heavy or not heavy"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Literal, Self
 
@@ -15,9 +15,13 @@ LIMITED_S = 3
 
 
 class _Telegram(Transport):
+    short = "tg"
+    groups_move = True
+    server: TelegramPlatform
     mode: Literal["polling", "webhook"]
 
     def __init__(self, server: TelegramPlatform, url: str) -> None:
+        super().__init__()
         self.server = server
         self._url = url
         self._groups = -1001
@@ -33,11 +37,12 @@ class _Telegram(Transport):
             await server.set_limits(mode="count")
             yield cls(server, (await server.where()).url)
 
-    def config(self, approvers: Sequence[Person] = APPROVERS) -> str:
+    def config(self, approvers: Sequence[Person] = APPROVERS, *, hooks: bool = True) -> str:
         listed = ", ".join(f'"{IDS[person]}"' for person in approvers)
+        mode = self.mode if hooks else "polling"
         return (
             f'[platforms.telegram]\ntoken = "{TOKEN}"\napprovers = [{listed}]\n'
-            f'api_base_url = "{self._url}"\nmode = "{self.mode}"\n'
+            f'api_base_url = "{self._url}"\nmode = "{mode}"\n'
         )
 
     def user_id(self, person: Person) -> str:
@@ -62,22 +67,18 @@ class _Telegram(Transport):
     def direct(self, person: Person) -> str:
         return f"telegram:{IDS[person]}"
 
+    async def moving(self) -> str:
+        return await self.group()
+
     async def move(self, place: str) -> str:
         return f"telegram:{await self.server.migrate(_chat(place))}"
 
     # what people see and do
 
-    async def seen(self, place: str) -> list[Seen]:
+    async def seen(self, place: str, viewer: Person | None = None) -> list[Seen]:
         return [_seen(place, message) for message in await self.server.messages(_chat(place), _thread(place))]
 
-    async def until(self, place: str, holds: Callable[[list[Seen]], bool], timeout_s: float = WAIT_S) -> list[Seen]:
-        try:
-            return await self.server.until(lambda: self.seen(place), holds, timeout_s=timeout_s)
-        except TimeoutError:
-            last = "\n".join(f"{each.message_id}: {each}" for each in (await self.seen(place))[-8:])
-            raise TimeoutError(f"not so within {timeout_s:g} s; the last messages of {place} are\n{last}") from None
-
-    async def tap(self, person: Person, message: Seen, button: str) -> str:
+    async def press(self, person: Person, message: Seen, button: str) -> str:
         return await self.server.press(IDS[person], _chat(message.place), int(message.message_id), button)
 
     async def answer(self, tap: str, timeout_s: float = WAIT_S) -> str:
@@ -104,7 +105,10 @@ class _Telegram(Transport):
         number = await self.server.say(
             IDS[person], _chat(place), text, thread_id=_thread(place), reply_to=replied, forward=forward
         )
-        return Seen(place=place, message_id=str(number), text=text, by_bot=False)
+        return Seen(place=place, message_id=str(number), text=text, by_bot=False, said_by=person)
+
+    async def panel(self, person: Person, card: Seen, text: str) -> Seen:
+        return await self.reply(card, text)
 
     async def give_reason(self, person: Person, card: Seen, panel: Seen, reason: str) -> None:
         await self.tapped(person, panel, "Type it…")
@@ -131,12 +135,6 @@ class _Telegram(Transport):
     async def slow(self, place: str, seconds: float) -> None:
         await self.server.fault("stall", method="sendMessage", chat_id=_chat(place), after_s=seconds)
 
-    async def down(self) -> None:
-        await self.server.down()
-
-    async def up(self) -> None:
-        await self.server.up()
-
     async def odd_updates(self) -> None:
         await self.server.raw_update({"message_of_tomorrow": {"x": 1}})
         await self.server.raw_update({"callback_query": {"id": "7", "from": {"id": "x"}, "data": 5}})
@@ -144,9 +142,6 @@ class _Telegram(Transport):
 
     async def settled(self) -> None:
         await self.server.until(self.server.pending_count, lambda count: count == 0, timeout_s=WAIT_S)
-
-    async def beyond_limits(self) -> int:
-        return (await self.server.limit_report()).total
 
 
 class TelegramPoll(_Telegram):

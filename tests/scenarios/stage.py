@@ -34,6 +34,9 @@ class Stage:
 
     async def open(self, *launch: str) -> None:
         """Start the gateway (through the launcher where `launch` says how) and make the keys."""
+        await self.chat.serves(self.gateway.hooks_url)
+        if "--fast" in launch:
+            await self.chat.lift_limits()
         await (self.gateway.launch(*launch) if launch else self.gateway.start())
         self.admin = Client(socket=self.gateway.socket, environ={})
         self.agent_key = await self._key("agent", agent="builder")
@@ -130,13 +133,13 @@ class Stage:
         """Ids of what waits."""
         return [record.request_id for record in await self.admin.pending()]
 
-    async def delivered(self, request_ids: int) -> None:
+    async def delivered(self, request_ids: int, within_s: float = WAIT_S) -> None:
         """Return once so many waiting requests are recorded as shown in some chat."""
 
         async def holds() -> bool:
             return sum(bool(record.delivered_to) for record in await self.admin.pending()) >= request_ids
 
-        await soon(holds)
+        await soon(holds, within_s)
 
     async def waiting(self, command: str) -> ApprovalRecord:
         """The waiting request about this command, once it is recorded as shown in some chat."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from tests.scenarios.gateways import soon
 from tests.scenarios.stage import staged
 from tests.scenarios.transport import Transport
@@ -14,7 +12,6 @@ from tests.scenarios.transport import Transport
 MANY = 300
 
 
-@pytest.mark.heavy_on("telegram-webhook")
 async def test_approve_all_decides_exactly_what_was_listed(chat: Transport, tmp_path: Path) -> None:
     place = await chat.group()
     async with staged(chat, tmp_path, "--fast", "--hold", "before answering_all.answer_all") as stage:
@@ -40,10 +37,10 @@ async def test_approve_all_decides_exactly_what_was_listed(chat: Transport, tmp_
         # Thousands of edits would take hours, so the summary speaks for the cards, whose buttons still tell the truth.
         assert "already approved" in await chat.tapped("ana", cards[7], "Deny")
         assert "Already approved by “Ana”" in await chat.tapped("bo", cards[8], "Deny")
-        assert len([m for m in await chat.seen(place) if m.by_bot and m.file is None]) == MANY + 2
+        said = [m for m in await chat.seen(place) if m.by_bot and ("rm -rf" in m.text or "approve all" in m.text)]
+        assert len(said) == MANY + 2
 
 
-@pytest.mark.heavy_on("telegram-webhook")
 async def test_a_few_are_denied_together_and_each_card_says_so(chat: Transport, tmp_path: Path) -> None:
     place = await chat.group()
     async with staged(chat, tmp_path, "--fast") as stage:
@@ -65,7 +62,6 @@ def long_command(length: int) -> str:
     return "echo '" + (junk * length)[: length - len(tail) - 6] + tail
 
 
-@pytest.mark.heavy_on("telegram-webhook")
 async def test_a_long_command_hides_nothing_and_pings_nobody(chat: Transport, tmp_path: Path) -> None:
     place = await chat.group()
     command = long_command(20_000)
@@ -80,7 +76,7 @@ async def test_a_long_command_hides_nothing_and_pings_nobody(chat: Transport, tm
         assert len(files) == 1
         whole = (files[0].file or b"").decode()
         assert "rm -rf /srv/data" in whole
-        assert [message.clickable for message in await chat.seen(place)] == [(), ()]
+        assert not any(message.clickable for message in await chat.seen(place))
         plain = command.replace("\u202e", "").replace("\u202c", "")
         shown = whole.replace("⟨U+202E⟩", "").replace("⟨U+202C⟩", "").replace("\u202e", "").replace("\u202c", "")
         assert plain in shown
@@ -91,8 +87,9 @@ async def test_a_long_command_hides_nothing_and_pings_nobody(chat: Transport, tm
         await chat.becomes(card, "Approved once by “Ana”")
 
 
-async def test_every_kind_of_place_and_a_group_that_moves(chat: Transport, tmp_path: Path) -> None:
-    group, other = await chat.group(), await chat.group()
+async def test_every_kind_of_place_and_one_that_gets_another_id(chat: Transport, tmp_path: Path) -> None:
+    """A group that the platform moves while its cards stand open, or a person's id in place of a direct chat's."""
+    moving, other = await chat.moving(), await chat.group()
     first, second = await chat.topics(2)
     direct = chat.direct("ana")
     async with staged(chat, tmp_path) as stage:
@@ -106,18 +103,19 @@ async def test_every_kind_of_place_and_a_group_that_moves(chat: Transport, tmp_p
         assert all("./0" not in message.text for message in await chat.seen(second))
         assert len([m for m in await chat.seen(direct) if m.by_bot]) == 1
 
-        session = await stage.session("moving", group)
+        session = await stage.session("moving", moving)
         asked_here = [stage.work(f"rm -rf ./moving-{number}", session) for number in range(2)]
-        old = [await chat.card(group, f"./moving-{number}") for number in range(2)]
         elsewhere = stage.work("rm -rf ./stays", await stage.session("staying", other))
-        await chat.card(other, "./stays")
-        moved = await chat.move(group)
+        stale = await chat.card(other, "./stays")
+        if chat.groups_move:
+            stale = [await chat.card(moving, f"./moving-{number}") for number in range(2)][1]
+        token = await chat.token(stale, "Approve once")
+        moved = await chat.move(moving)
         cards = [await chat.card(moved, f"./moving-{number}") for number in range(2)]
         assert "Approved" in await chat.tapped("ana", cards[0], "Approve once")
         assert (await asked_here[0]).may_run
-        told = await chat.answer(await chat.forge("bo", cards[1], await chat.token(old[1], "Approve once")))
-        assert "Nothing was decided" in told
-        await chat.tapped("bo", cards[1], "Deny")
+        assert "Nothing was decided" in await chat.answer(await chat.forge("ana", cards[1], token))
+        await chat.tapped("ana", cards[1], "Deny")
         assert (await asked_here[1]).outcome == "denied"
         await asyncio.gather(*(chat.becomes(card, "by “") for card in cards))
         await chat.tapped("bo", await chat.card(other, "./stays"), "Deny")

@@ -31,11 +31,11 @@ class Three:
     async def next_card(self, before: Seen) -> Seen:
         """The card that follows `before`."""
 
-        def later(each: Seen) -> bool:
-            return bool(each.buttons) and int(each.message_id) > int(before.message_id)
+        def later(seen: list[Seen]) -> list[Seen]:
+            position = next(at for at, each in enumerate(seen) if each.message_id == before.message_id)
+            return [each for each in seen[position + 1 :] if each.buttons]
 
-        found = await self.stage.chat.until(before.place, lambda seen: any(map(later, seen)))
-        return next(filter(later, found))
+        return later(await self.stage.chat.until(before.place, lambda seen: bool(later(seen))))[0]
 
     async def records(self) -> list[ApprovalRecord]:
         """How they ended, in the order they were asked."""
@@ -86,7 +86,7 @@ async def once_all(stage: Stage) -> None:
 async def deny(stage: Stage) -> None:
     trio = await three(stage, "none")
     await stage.chat.tapped("ana", trio.card, "Deny, because…")
-    panel = await stage.chat.reply(trio.card, "the agent reads")
+    panel = await stage.chat.panel("ana", trio.card, "the agent reads")
     await stage.chat.tapped("ana", panel, "Wrong target")
     records = await trio.records()
     assert [(r.outcome, r.reason) for r in records] == [("denied", "wrong target")] * 3
@@ -136,12 +136,12 @@ async def always(stage: Stage) -> None:
     trio = await three(stage, "always")
     chat = stage.chat
     await chat.tapped("ana", trio.card, "More…")
-    panel = await chat.reply(trio.card, "in every session of profile")
+    panel = await chat.panel("ana", trio.card, "in every session of profile")
     wide = next(label for label in panel.buttons if label.startswith("Always"))
     assert "Approved always" in await chat.tapped("ana", panel, wide)
     records = await trio.records()
     assert [(r.outcome, r.choice, r.may_run) for r in records] == [("approved", "always", True)] * 3
-    await chat.becomes(trio.card, "Approved by “Ana” [tg 111], always")
+    await chat.becomes(trio.card, f"Approved by {chat.named('ana')}, always")
     elsewhere = await stage.session("always-elsewhere", await chat.group())
     again = await stage.work("rm -rf ./always", elsewhere)
     assert (again.outcome, again.decided_by[0].type) == ("approved", "grant")
@@ -155,7 +155,7 @@ async def time_box(stage: Stage) -> None:
     await chat.reply(said, "Approved until")
     records = await trio.records()
     assert [(r.outcome, r.choice, r.may_run) for r in records] == [("approved", "30m", True)] * 3
-    await chat.becomes(trio.card, "Approved by “Bo” [tg 222] until")
+    await chat.becomes(trio.card, f"Approved by {chat.named('bo')} until")
     again = await stage.work("rm -rf ./box", "box")
     assert (again.outcome, again.decided_by[0].type) == ("approved", "grant")
     grant = next(each for each in await stage.admin.grants() if each.session_id == "box")
@@ -192,7 +192,7 @@ async def stopped(stage: Stage) -> None:
     chat = stage.chat
     said = await chat.type("bo", trio.card.place, "/stop")
     assert "(3 runs)" in (await chat.reply(said, "stopped session stopped")).text
-    await all_cancelled(trio, "stop_requested", "“Bo” [tg 222] stopped the session")
+    await all_cancelled(trio, "stop_requested", f"{chat.named('bo')} stopped the session")
 
 
 async def cleared(stage: Stage) -> None:
@@ -215,7 +215,6 @@ BY_A_PERSON = (once, once_all, deny, for_the_session, always, time_box)
 BY_THEMSELVES = (runs_out, taken_over, of_the_same_turn, stopped, cleared)
 
 
-@pytest.mark.heavy_on("telegram-webhook")
 @pytest.mark.parametrize("rows", [BY_A_PERSON, BY_THEMSELVES], ids=["decided", "ended"])
 async def test_identical_requests_share_a_card(
     chat: Transport, tmp_path: Path, rows: tuple[Callable[[Stage], Awaitable[None]], ...]
@@ -228,7 +227,6 @@ async def test_identical_requests_share_a_card(
         assert await stage.pending() == []
 
 
-@pytest.mark.heavy_on("telegram-webhook")
 async def test_a_place_that_refuses_the_card_is_told_to_all_that_share_it(chat: Transport, tmp_path: Path) -> None:
     """The card is held back until three wait for it, so that the two behind it never try to send one of their own."""
     place = await chat.group()

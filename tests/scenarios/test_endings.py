@@ -11,9 +11,10 @@ from msgspec import Struct
 
 from signoff.client import ApprovalRecord
 from tests.scenarios.stage import Stage, staged
-from tests.scenarios.transport import Seen, Transport
+from tests.scenarios.transport import Person, Seen, Transport
 
-CLOCK = re.compile(r"· \d\d:\d\d UTC")
+CLOCK = re.compile(r"· \d{1,2}:\d\d( UTC| AM| PM)?\b")
+"""In UTC, or where the platform can do that in the reader's own time and form."""
 REASON = "Wait until the backup has run."
 
 
@@ -24,7 +25,7 @@ class Told(Struct, kw_only=True):
     act: Callable[[Stage, Told, Seen], Awaitable[None]]
     outcome: str
     cause: str | None = None
-    who: str | None = None
+    who: Person | None = None
     reason: str | None = None
     timeout_s: float = 60.0
 
@@ -39,13 +40,13 @@ async def approve(stage: Stage, told: Told, card: Seen) -> None:
 
 async def deny_with_a_tap(stage: Stage, told: Told, card: Seen) -> None:
     await stage.chat.tapped("ana", card, "Deny, because…")
-    panel = await stage.chat.reply(card, "the agent reads the reason")
+    panel = await stage.chat.panel("ana", card, "the agent reads the reason")
     assert "too risky" in await stage.chat.tapped("ana", panel, "Too risky")
 
 
 async def deny_with_words(stage: Stage, told: Told, card: Seen) -> None:
     await stage.chat.tapped("bo", card, "Deny, because…")
-    panel = await stage.chat.reply(card, "the agent reads the reason")
+    panel = await stage.chat.panel("bo", card, "the agent reads the reason")
     await stage.chat.give_reason("bo", card, panel, REASON)
 
 
@@ -59,11 +60,11 @@ async def stop(stage: Stage, told: Told, card: Seen) -> None:
 
 
 ENDINGS = (
-    Told(name="approved", act=approve, outcome="approved", who="“Ana” [tg 111]"),
-    Told(name="denied", act=deny_with_a_tap, outcome="denied", who="“Ana” [tg 111]", reason="too risky"),
-    Told(name="typed", act=deny_with_words, outcome="denied", who="“Bo” [tg 222]", reason=REASON),
+    Told(name="approved", act=approve, outcome="approved", who="ana"),
+    Told(name="denied", act=deny_with_a_tap, outcome="denied", who="ana", reason="too risky"),
+    Told(name="typed", act=deny_with_words, outcome="denied", who="bo", reason=REASON),
     Told(name="expired", act=wait, outcome="timeout", timeout_s=2),
-    Told(name="stopped", act=stop, outcome="cancelled", cause="stop_requested", who="“Ana” [tg 111]"),
+    Told(name="stopped", act=stop, outcome="cancelled", cause="stop_requested", who="ana"),
 )
 
 
@@ -101,7 +102,7 @@ async def tell(stage: Stage, told: Told, second_place: str) -> ApprovalRecord:
     record = await asked
     for each in (card, copy):
         shown = await stage.chat.becomes(each, record.short_id)
-        check_card(shown, record, told.who)
+        check_card(shown, record, stage.chat.named(told.who) if told.who else None)
         assert told.reason is None or told.reason in shown.text
     await check_told(stage, record, told)
     return record

@@ -8,7 +8,6 @@ from collections.abc import Awaitable
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
 from msgspec import Struct
 
 from signoff.client import ApprovalRecord
@@ -16,6 +15,7 @@ from tests.scenarios.stage import Stage, staged
 from tests.scenarios.transport import PEOPLE, Person, Seen, Transport
 
 QUICK_ROUNDS, MANY_ROUNDS = 4, 24
+QUICK_SEEDS, MANY_SEEDS = 3, 20
 LATE: dict[tuple[str, Person], str] = {
     ("approved", "ana"): "You already approved this at ",
     ("approved", "bo"): "Already approved by “Ana” [",
@@ -45,14 +45,13 @@ async def test_a_tap_before_the_send_returns_counts(chat: Transport, tmp_path: P
         assert len([m for m in await chat.seen(place) if "./early" in m.text]) == 1
 
 
-@pytest.mark.heavy_on("telegram-webhook")
 async def test_a_reason_typed_before_the_send_of_its_prompt_returns_counts(chat: Transport, tmp_path: Path) -> None:
     place = await chat.group()
     async with staged(chat, tmp_path) as stage:
         asked = stage.work("rm -rf ./reason", await stage.session("reason", place))
         card = await chat.card(place, "./reason")
         await chat.tapped("ana", card, "Deny, because…")
-        panel = await chat.reply(card, "the agent reads")
+        panel = await chat.panel("ana", card, "the agent reads")
         await chat.slow(place, 4)
         await chat.give_reason("ana", card, panel, "Not on a Friday.")
         async with asyncio.timeout(3):
@@ -81,7 +80,7 @@ async def race(stage: Stage, number: int, *, at_the_deadline: bool) -> None:
     command = f"rm -rf ./race-{number}"
     asked = stage.work(command, session, timeout_s=2 if at_the_deadline else 60)
     card = await chat.card(place, command)
-    short_id = card.text.splitlines()[-1].split(" ")[0]
+    short_id = card.short_id
     if at_the_deadline:
         waiting = await stage.waiting(command)
         assert waiting.expires_at is not None
@@ -131,8 +130,8 @@ def stop_found(record: ApprovalRecord) -> str:
     return "stopped session "
 
 
-@pytest.mark.parametrize("rounds", [QUICK_ROUNDS, pytest.param(MANY_ROUNDS, marks=pytest.mark.heavy)])
-async def test_one_of_many_decides_and_the_others_are_told(chat: Transport, tmp_path: Path, rounds: int) -> None:
+async def test_one_of_many_decides_and_the_others_are_told(chat: Transport, tmp_path: Path, thorough: bool) -> None:
+    rounds = MANY_ROUNDS if thorough else QUICK_ROUNDS
     async with staged(chat, tmp_path, "--fast") as stage:
         for first in range(0, rounds, 8):
             numbers = range(first, min(first + 8, rounds))
@@ -165,7 +164,7 @@ async def four_cards(stage: Stage, seed: int) -> list[Open]:
             command = f"rm -rf ./four-{seed}-{side}-{number}"
             asked = stage.work(command, session)
             card = await stage.chat.card(place, command)
-            short_id = card.text.splitlines()[-1].split(" ")[0]
+            short_id = card.short_id
             request_id = (await stage.agent.get(short_id)).request_id
             tokens = (await stage.chat.token(card, "Approve once"), await stage.chat.token(card, "Deny"))
             found.append(Open(card=card, tokens=tokens, short_id=short_id, request_id=request_id, asked=asked))
@@ -204,8 +203,8 @@ async def at_random(stage: Stage, seed: int) -> None:
         assert (record.outcome, record.decided_by[0].user_id) == (one.outcome, stage.chat.user_id(one.by or "bo"))
 
 
-@pytest.mark.parametrize("seeds", [3, pytest.param(20, marks=pytest.mark.heavy)])
-async def test_no_press_touches_another_request(chat: Transport, tmp_path: Path, seeds: int) -> None:
+async def test_no_press_touches_another_request(chat: Transport, tmp_path: Path, thorough: bool) -> None:
+    seeds = MANY_SEEDS if thorough else QUICK_SEEDS
     async with staged(chat, tmp_path, "--fast") as stage:
         for first in range(0, seeds, 5):
             await asyncio.gather(*(at_random(stage, seed) for seed in range(first, min(first + 5, seeds))))
@@ -240,8 +239,9 @@ async def test_what_is_not_genuine_is_refused_privately_and_recorded(chat: Trans
             told = await chat.answer(await chat.forge("ana", where, forged or "x"))
             assert told == "This button is not known here. Nothing was decided.", (where, forged)
         assert len(await chat.seen(place)) + len(await chat.seen(other)) == before, "a refusal is private"
-        said = await chat.type("ana", place, "/approve all", forward=True)
-        await chat.reply(said, "Forwarded, edited or anonymous messages decide nothing.")
+        said = await chat.type("ana", chat.direct("ana"), f"/approve {card.short_id}", forward=True)
+        if chat.hears_messages:
+            await chat.reply(said, "Forwarded, edited or anonymous messages decide nothing.")
         assert len(await stage.pending()) == 3
         refused = await stage.events("tap.refused")
         assert len(refused) >= 3
@@ -257,7 +257,6 @@ async def test_what_is_not_genuine_is_refused_privately_and_recorded(chat: Trans
         assert [(await each).outcome for each in (beside, there)] == ["denied", "denied"]
 
 
-@pytest.mark.heavy_on("telegram-webhook")
 async def test_without_approvers_nobody_decides_and_everybody_is_told_why(chat: Transport, tmp_path: Path) -> None:
     place = await chat.group()
     async with staged(chat, tmp_path, approvers=()) as stage:
@@ -272,23 +271,25 @@ async def test_without_approvers_nobody_decides_and_everybody_is_told_why(chat: 
         await chat.becomes(card, "Timeout")
 
 
-@pytest.mark.heavy_on("telegram-webhook")
 async def test_a_reply_to_an_unknown_copy_decides_nothing_else(chat: Transport, tmp_path: Path) -> None:
-    """The answer to a send was lost and its question ended: a command in reply to it must not fall on another one."""
+    """The answer to a send was lost and its question ended: a command in reply to it must not fall on another one.
+
+    Where the platform recognises a repeated send the copy is found again, and what is said of it is its own end."""
     place = await chat.group()
     async with staged(chat, tmp_path) as stage:
         session = await stage.session("reply", place)
         await chat.trouble("answer_lost", place)
         first = stage.work("rm -rf ./first", session, timeout_s=2)
         orphan = await chat.card(place, "./first")
+        token = await chat.token(orphan, "Approve once")
         second = stage.work("rm -rf ./second", session)
         card = await chat.card(place, "./second")
         await stage.waiting("rm -rf ./second")
         assert (await first).outcome == "timeout"
         said = await chat.type("ana", place, "/approve", reply_to=orphan)
-        assert "nothing was decided" in (await chat.reply(said, "")).text
+        assert ("Not run" if chat.knows_repeats else "nothing was decided") in (await chat.reply(said, "")).text
         assert not second.done()
-        assert "Timeout" in await chat.tapped("ana", orphan, "Approve once")
+        assert "Timeout" in await chat.answer(await chat.forge("ana", orphan, token))
         await chat.becomes(orphan, "Timeout")
         said = await chat.type("ana", place, "/approve", reply_to=card)
         assert "approved once" in (await chat.reply(said, "")).text

@@ -8,8 +8,6 @@ import signal
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.scenarios.gateways import ROOT, clean_environment
 from tests.scenarios.stage import Stage, staged
 from tests.scenarios.transport import WAIT_S, Transport
@@ -87,7 +85,6 @@ async def interrupted(stage: Stage) -> None:
     assert "Cancelled" in (await chat.becomes(card, "not run")).text
 
 
-@pytest.mark.heavy_on("telegram-webhook")
 async def test_run_asks_runs_once_and_passes_the_exit_code_on(chat: Transport, tmp_path: Path) -> None:
     async with staged(chat, tmp_path) as stage:
         await asyncio.gather(
@@ -99,7 +96,6 @@ async def test_run_asks_runs_once_and_passes_the_exit_code_on(chat: Transport, t
         )
 
 
-@pytest.mark.heavy_on("telegram-webhook")
 async def test_run_outlives_a_restart_of_the_gateway(chat: Transport, tmp_path: Path) -> None:
     place = await chat.group()
     async with staged(chat, tmp_path) as stage:
@@ -114,13 +110,11 @@ async def test_run_outlives_a_restart_of_the_gateway(chat: Transport, tmp_path: 
         await chat.becomes(card, "Succeeded: exit code 0")
 
 
-@pytest.mark.heavy_on("telegram-webhook")
 async def test_a_gateway_inside_a_program_leaves_nothing_behind(chat: Transport, tmp_path: Path) -> None:
-    """In process there is no hooks listener, so a webhook is for `signoff serve`; the program then polls."""
+    """In process there is no hooks listener: whatever can be posted to one is for `signoff serve`."""
     places = [await chat.group() for _ in range(3)]
     config = tmp_path / "signoff.toml"
-    section = chat.config().replace('mode = "webhook"', 'mode = "polling"')
-    config.write_text(f'[gateway]\nstate_dir = "{tmp_path / "state"}"\n{section}')
+    config.write_text(f'[gateway]\nstate_dir = "{tmp_path / "state"}"\n{chat.config(hooks=False)}')
     commands = [f"rm -rf ./inside-{number}" for number in range(3)]
     pairs = [word for pair in zip(places, commands, strict=True) for word in pair]
     process = await asyncio.create_subprocess_exec(

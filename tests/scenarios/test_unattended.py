@@ -58,7 +58,6 @@ async def submitted(stage: Stage, command: str, session: str) -> dict[str, Any]:
     return await stage.post("/v1/approvals", {"session_id": session, "action": action})
 
 
-@pytest.mark.heavy_on("telegram-webhook")
 @pytest.mark.parametrize(("mode", "outcome"), [("deny", "blocked"), ("approve", "approved")])
 async def test_a_webhook_session_gets_no_card_and_never_waits_whoever_is_attached(
     chat: Transport, tmp_path: Path, mode: str, outcome: str
@@ -96,7 +95,6 @@ async def test_a_webhook_session_gets_no_card_and_never_waits_whoever_is_attache
         assert (await talk).outcome == "denied"
 
 
-@pytest.mark.heavy_on("telegram-webhook")
 async def test_a_session_without_a_place_waits_only_while_somebody_is_attached(chat: Transport, tmp_path: Path) -> None:
     async with staged(chat, tmp_path) as stage, desk_of(stage) as desk:
         job = await stage.session("job", None, kind="api")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 from msgspec import Struct
 
@@ -36,12 +37,51 @@ class Seen(Struct, frozen=True, kw_only=True):
     """Words outside code that the platform made clickable; a mention among them pings."""
     file: bytes | None = None
     by_bot: bool = True
+    said_by: Person | None = None
+    """Who wrote it, where one of our people did: some answers are for that person alone."""
+    command: bool = False
+    """It was sent as a slash command, which is no message: `message_id` is its handle."""
+
+    @property
+    def short_id(self) -> str:
+        """The request's id on a card: what its last line begins with."""
+        return self.text.splitlines()[-1].split(" ")[0]
+
+
+class Server(Protocol):
+    """What all loopback platforms have in common."""
+
+    async def until(
+        self, look: Callable[[], Awaitable[Any]], predicate: Callable[[Any], bool], *, timeout_s: float
+    ) -> Any:
+        """What `look` gives once `predicate` holds for it; `TimeoutError` otherwise."""
+
+    async def down(self) -> None:
+        """Cannot be reached any more."""
+
+    async def up(self) -> None:
+        """Can be reached again."""
+
+    async def limit_report(self) -> Any:
+        """What went beyond the documented limits; `total` is how many calls."""
 
 
 class Transport(abc.ABC):
     """One platform in one mode, opened for one story. Places are destinations such as `telegram:-1001`."""
 
     name: ClassVar[str]
+    short: ClassVar[str]
+    """What verdicts call the platform beside a person's id."""
+    hears_messages: ClassVar[bool] = True
+    """Otherwise buttons, dialogs and slash commands are all that people have."""
+    knows_repeats: ClassVar[bool] = False
+    """The platform recognises a send that is repeated, so no second copy can come of a doubtful one."""
+    groups_move: ClassVar[bool] = False
+    """The platform gives a group another id by itself; otherwise only a person's id stands for a chat with one."""
+    server: Server
+
+    def __init__(self) -> None:
+        self._pressed: dict[str, tuple[Person, Seen, str]] = {}
 
     @classmethod
     @abc.abstractmethod
@@ -49,12 +89,19 @@ class Transport(abc.ABC):
         """A fresh platform with the bot and everybody."""
 
     @abc.abstractmethod
-    def config(self, approvers: Sequence[Person] = APPROVERS) -> str:
-        """The platform's section of `signoff.toml`."""
+    def config(self, approvers: Sequence[Person] = APPROVERS, *, hooks: bool = True) -> str:
+        """The platform's section of `signoff.toml`; without `hooks` for a gateway that nothing can be posted to."""
+
+    async def serves(self, hooks_url: str) -> None:  # noqa: B027  # most platforms learn it from the gateway
+        """An operator tells the platform under which address the gateway's hooks listener is reached."""
 
     @abc.abstractmethod
     def user_id(self, person: Person) -> str:
         """The person's id on the platform."""
+
+    def named(self, person: Person) -> str:
+        """The person as verdicts name them."""
+        return f"“{person.capitalize()}” [{self.short} {self.user_id(person)}]"
 
     # places
 
@@ -71,26 +118,52 @@ class Transport(abc.ABC):
         """The person's direct chat with the bot."""
 
     @abc.abstractmethod
+    async def moving(self) -> str:
+        """A place whose id is not its last one: a group that is about to move, or a person instead of a chat."""
+
+    @abc.abstractmethod
     async def move(self, place: str) -> str:
-        """Give a group another id, as the platform does by itself; its new destination."""
+        """The destination under which such a place goes on: a group gets another id, a person stands for a chat."""
 
     # what people see and do
 
     @abc.abstractmethod
-    async def seen(self, place: str) -> list[Seen]:
-        """Everything said in a place, oldest first."""
+    async def seen(self, place: str, viewer: Person | None = None) -> list[Seen]:
+        """Everything said in a place, oldest first; with a `viewer` also what is shown to that person alone."""
 
-    @abc.abstractmethod
-    async def until(self, place: str, holds: Callable[[list[Seen]], bool], timeout_s: float = WAIT_S) -> list[Seen]:
+    async def until(
+        self,
+        place: str,
+        holds: Callable[[list[Seen]], bool],
+        timeout_s: float = WAIT_S,
+        *,
+        viewer: Person | None = None,
+    ) -> list[Seen]:
         """The messages of a place as soon as `holds` is true of them; `TimeoutError` with them otherwise."""
+        try:
+            found: list[Seen] = await self.server.until(lambda: self.seen(place, viewer), holds, timeout_s=timeout_s)
+        except TimeoutError:
+            last = "\n".join(f"{each.message_id}: {each}" for each in (await self.seen(place, viewer))[-8:])
+            raise TimeoutError(f"not so within {timeout_s:g} s; the last messages of {place} are\n{last}") from None
+        return found
 
-    @abc.abstractmethod
     async def tap(self, person: Person, message: Seen, button: str) -> str:
         """Press a button by its label; a handle for `answer`."""
+        tap = await self.press(person, message, button)
+        self._pressed[tap] = (person, message, button)
+        return tap
+
+    @abc.abstractmethod
+    async def press(self, person: Person, message: Seen, button: str) -> str:
+        """The platform's part of `tap`."""
 
     @abc.abstractmethod
     async def answer(self, tap: str, timeout_s: float = WAIT_S) -> str:
         """What the person who pressed is told, and nobody else."""
+
+    async def given_up(self, tap: str, timeout_s: float = WAIT_S) -> bool:
+        """Whether the platform tells the person that the press failed, and forgets it; returns once that is known."""
+        return False
 
     @abc.abstractmethod
     async def token(self, message: Seen, button: str) -> str:
@@ -108,7 +181,12 @@ class Transport(abc.ABC):
     async def type(
         self, person: Person, place: str, text: str, *, reply_to: Seen | None = None, forward: bool = False
     ) -> Seen:
-        """Write a message; what was written."""
+        """Write a message; what was written. A text that begins with `/` is a command, given in the way in which a
+        person would give it there."""
+
+    @abc.abstractmethod
+    async def panel(self, person: Person, card: Seen, text: str) -> Seen:
+        """What a person opened from a card and reads there, as soon as it contains `text`."""
 
     @abc.abstractmethod
     async def give_reason(self, person: Person, card: Seen, panel: Seen, reason: str) -> None:
@@ -124,13 +202,13 @@ class Transport(abc.ABC):
     async def slow(self, place: str, seconds: float) -> None:
         """The next message to a place stands at once, and its sender learns that only so much later."""
 
-    @abc.abstractmethod
     async def down(self) -> None:
         """The platform cannot be reached."""
+        await self.server.down()
 
-    @abc.abstractmethod
     async def up(self) -> None:
         """It can again."""
+        await self.server.up()
 
     @abc.abstractmethod
     async def odd_updates(self) -> None:
@@ -140,15 +218,32 @@ class Transport(abc.ABC):
     async def settled(self) -> None:
         """Return once the gateway has taken every update."""
 
-    @abc.abstractmethod
+    async def lift_limits(self) -> None:  # noqa: B027  # most platforms announce no budgets that a sender would keep to
+        """From now on the platform speaks of no budgets, for a story whose gateway sends as fast as it can."""
+
     async def beyond_limits(self) -> int:
         """How many calls went beyond what the platform documents."""
+        total: int = (await self.server.limit_report()).total
+        return total
 
     # conveniences
 
     async def tapped(self, person: Person, message: Seen, button: str) -> str:
         """Press, and return what the person is told."""
         return await self.answer(await self.tap(person, message, button))
+
+    async def insist(self, tap: str, timeout_s: float = WAIT_S) -> str:
+        """What the person who pressed is told in the end. Where the platform gave the press up, the person presses
+        again, or reads the card when that has nothing to press any more."""
+        async with asyncio.timeout(timeout_s):
+            while await self.given_up(tap, timeout_s):
+                person, message, button = self._pressed[tap]
+                await asyncio.sleep(0.2)  # a person is no faster
+                try:
+                    tap = await self.tap(person, message, button)
+                except LookupError:
+                    return (await self.again(message)).text
+            return await self.answer(tap, timeout_s)
 
     async def card(self, place: str, text: str, timeout_s: float = WAIT_S, *, which: int = 0) -> Seen:
         """The card in a place that shows `text` and can be pressed, as soon as it stands."""
@@ -160,13 +255,19 @@ class Transport(abc.ABC):
         return cards(found)[which]
 
     async def reply(self, message: Seen, text: str, timeout_s: float = WAIT_S) -> Seen:
-        """The newest answer of the bot to `message` that contains `text`, as soon as there is one: a panel, a word."""
+        """The newest answer of the bot to `message` that contains `text`, as soon as its writer sees one."""
 
         def fits(each: Seen) -> bool:
-            return each.by_bot and not each.deleted and each.reply_to == message.message_id and text in each.text
+            return each.by_bot and not each.deleted and self.answers(each, message) and text in each.text
 
-        found = await self.until(message.place, lambda messages: any(map(fits, messages)), timeout_s)
+        found = await self.until(
+            message.place, lambda messages: any(map(fits, messages)), timeout_s, viewer=message.said_by
+        )
         return [each for each in found if fits(each)][-1]
+
+    def answers(self, reply: Seen, message: Seen) -> bool:
+        """Whether the one was said in answer to the other."""
+        return reply.reply_to == message.message_id
 
     async def reads(self, place: str, text: str, timeout_s: float = WAIT_S) -> Seen:
         """The newest message by the bot in a place that contains `text`, as soon as there is one."""

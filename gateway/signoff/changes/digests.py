@@ -108,12 +108,12 @@ def _may_list(tx: Tx, copy: Copy, place: Destination) -> bool:
 # --- leasing -------------------------------------------------------------------------------------
 
 
-def step(tx: Tx, digest: Copy, resend: frozenset[str]) -> tuple[Op, Copy, tuple[Listed, ...]] | None:
+def step(tx: Tx, digest: Copy) -> tuple[Op, Copy, tuple[Listed, ...]] | None:
     """What is to be done for a due digest; None when rows alone changed."""
     if digest.state == "sending":
         doubt(tx, digest)
     elif digest.state == "ambiguous":
-        _repost(tx, digest, resend)
+        _repost(tx, digest)
     elif digest.state == "queued":
         return _to_post(tx, digest)
     elif digest.state == "sent":
@@ -252,7 +252,7 @@ def doubt(tx: Tx, digest: Copy) -> None:
     tx.put(replace(digest, state=state, lease_until=None, due_at=due, sent_at=tx.now, priority=NEW))
 
 
-def _repost(tx: Tx, digest: Copy, resend: frozenset[str]) -> None:
+def _repost(tx: Tx, digest: Copy) -> None:
     """What still waits is posted once more, marked: on cards, or on the next digest."""
     tx.put(replace(digest, due_at=None, reposted=True))
     for each in entries(tx, digest):
@@ -260,8 +260,7 @@ def _repost(tx: Tx, digest: Copy, resend: frozenset[str]) -> None:
         if copy.state != "ambiguous" or copy.reposted or row.outcome is not None:
             continue
         tx.put(replace(copy, reposted=True))
-        if digest.destination.platform in resend:
-            tx.put(new_card(row_id(), row, digest.destination, tx.now, NEW, again=True))
+        tx.put(new_card(row_id(), row, digest.destination, tx.now, NEW, again=True))
 
 
 def learn(tx: Tx, digest: Copy, message_id: str, order: int) -> Copy:

@@ -66,7 +66,7 @@ def lease(tx: Tx, copy_ids: Iterable[str], *, lease_s: float, resend: frozenset[
         if copy.digest is not None:
             digests.handed_over(tx, copy)
             continue
-        done = _lease_digest(tx, copy, lease_s, resend) if copy.kind == "digest" else _lease(tx, copy, lease_s, resend)
+        done = _lease_digest(tx, copy, lease_s) if copy.kind == "digest" else _lease(tx, copy, lease_s, resend)
         if done is not None:
             work.append(done)
     return work
@@ -81,8 +81,8 @@ def _lease(tx: Tx, copy: Copy, lease_s: float, resend: frozenset[str]) -> Work |
     return Work(leased, step.row, step.op)
 
 
-def _lease_digest(tx: Tx, copy: Copy, lease_s: float, resend: frozenset[str]) -> Work | None:
-    step = digests.step(tx, copy, resend)
+def _lease_digest(tx: Tx, copy: Copy, lease_s: float) -> Work | None:
+    step = digests.step(tx, copy)
     if step is None:
         return None
     op, digest, listed = step
@@ -104,6 +104,8 @@ def _step(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[str
         _doubt(tx, copy, row)
         return None
     if copy.state == "ambiguous":
+        if not ended and _recognised(copy, tx.now, resend):
+            return Work(replace(copy, reposted=True), row, "post")
         _repost(tx, copy, row, resend)
         return None
     if copy.kind == "drill":
@@ -125,7 +127,7 @@ def _step(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[str
 
 
 def _recognised(copy: Copy, now: datetime, resend: frozenset[str]) -> bool:
-    """Whether the platform would recognise the card whose send a crash broke off, should it stand already."""
+    """Whether the platform would recognise the card whose send is in doubt, should it stand already."""
     keyed = copy.kind == "card" and copy.destination.platform not in resend
     since = copy.first_attempt_at or now
     return keyed and not copy.reposted and now < plus(since, KEY_HOLDS_S)
@@ -150,6 +152,8 @@ def _faces(copy: Copy, row: ApprovalRequest | None) -> tuple[Face, ...]:
     """A new face when what the buttons mean has changed: first shown, taken over, or another number of followers."""
     if copy.kind != "card" or row is None or row.outcome is not None:
         return copy.faces or (Face(0),)
+    if copy.state in ("sending", "ambiguous") and copy.faces:
+        return copy.faces  # the platform knows a repeated send by the tokens of the first
     last = copy.faces[-1] if copy.faces else None
     if last and last.revision >= copy.valid_from and (last.upto, last.shown) == (row.last_follow_no, row.waiters):
         return copy.faces
@@ -204,8 +208,8 @@ def posted(
         digests.posted(tx, copy, result, listed)
         return
     row = row_of(tx, copy)
-    if copy.request_id != of:
-        version = -1
+    if copy.request_id != of or (copy.reposted and not copy.again):
+        version = -1  # a message that was recognised still shows what was sent first
     state = state_after(copy, "accept") if copy.state == "sending" else learned_state(copy)
     done = replace(
         copy,

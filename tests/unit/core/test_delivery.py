@@ -13,7 +13,7 @@ from tests.unit.core.harness import GROUP, OTHER_PLACE, PLACE, World, choices_of
 from signoff import dispatcher as dispatching
 from signoff import turntaking
 from signoff.cards import text_card
-from signoff.errors import AdapterUnavailable, RateLimited, SendRefused
+from signoff.errors import AdapterUnavailable, RateLimited, SendAmbiguous, SendRefused
 from signoff.model import ApprovalRequest, Destination
 from signoff.ports import AdapterInfo
 from signoff.settings import ApprovalSettings, Profile
@@ -207,9 +207,49 @@ async def test_a_platform_with_idempotency_gets_no_second_copy(make_world: Calla
     world = make_world(info=info)
     await world.session()
     world.chat.lose_answer()
-    await world.ask()
+    row = await world.ask()
+    assert (await world.copy(row)).state == "ambiguous"
     await world.advance(100)
     assert len(world.chat.messages) == 1
+    assert (await world.copy(row)).state == "sent"
+
+
+async def test_a_doubtful_send_that_never_stood_is_shown_after_all(make_world: Callable[..., World]) -> None:
+    world = make_world(
+        info=AdapterInfo(platform="fake", title="Fake", per_second=1e6, per_chat_s=0, resend_ambiguous=False)
+    )
+    await world.session()
+    world.chat.fail(SendAmbiguous())
+    row = await world.ask()
+    assert world.chat.messages == []
+    await world.advance(11)
+    assert len(world.chat.messages) == 1
+    await world.tap(row, "once")
+    assert await outcome(world, row) == "approved"
+
+
+async def test_who_joins_before_the_repeat_leaves_one_card_that_decides(make_world: Callable[..., World]) -> None:
+    world = make_world(
+        info=AdapterInfo(platform="fake", title="Fake", per_second=1e6, per_chat_s=0, resend_ambiguous=False)
+    )
+    await world.session()
+    world.chat.lose_answer()
+    row = await world.ask("make deploy")
+    await world.submit("make deploy")
+    await world.advance(12)
+    assert len(world.chat.messages) == 1
+    assert "2 identical requests wait." in world.chat.messages[0].text
+    await world.tap(row, "once_all")
+    assert await outcome(world, row) == "approved"
+
+
+async def test_a_defect_in_a_send_is_no_card_that_was_shown(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*args: object, **words: object) -> None:
+        raise ValueError("a defect")
+
+    monkeypatch.setattr(world.chat, "post", broken)
+    row = await world.ask()
+    assert (row.outcome, row.delivered_to) == ("notify_failed", ())
 
 
 async def test_a_platform_that_takes_it_and_never_answers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

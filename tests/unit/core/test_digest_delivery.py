@@ -139,13 +139,14 @@ async def test_a_lost_answer_counts_as_sent_and_is_repeated_once(world: World) -
     assert not tokens_of(next(each for each in world.chat.shown() if each.message_id == orphan.message_id))
 
 
-async def test_a_platform_with_idempotency_repeats_nothing(make_world: Callable[..., World]) -> None:
+async def test_a_doubtful_digest_is_repeated_on_every_platform(make_world: Callable[..., World]) -> None:
     world = world_of(make_world, info=NO_KEY)
     await world.session(destination=GROUP)
     found = await waiting(world)
     world.chat.lose_answer()
     await world.advance(60)
-    assert await copied(world, found) == {1}
+    assert await copied(world, found) == {2}
+    assert await outcomes(world, found) == {None}
 
 
 async def test_a_timeout_of_the_platform_is_doubtful(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,6 +183,8 @@ async def test_more_opens_a_panel_that_obeys_its_opener(world: World) -> None:
     panel = world.chat.shown()[-1]
     assert panel.reply_to == (await world.card(row)).message_id
     assert choices_of(panel) == ["session", "30m", "always", "wait", "why", "close"]
+    # Whenever it is pressed, what it says of the time stays true.
+    assert "Exactly this command, in this session, for 30 min from the answer." in panel.text
     for choice in ("session", "always", "close", "why", "wait"):
         told = await world.press(buttons(panel)[choice], panel, BEN)
         assert "opened this one. Use the buttons of the card." in told.text

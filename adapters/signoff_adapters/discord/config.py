@@ -44,7 +44,7 @@ class DiscordConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     check_every_s: float = 30.0
     """How often Discord is asked whether presses still come here."""
     heartbeat_every_s: float = 9.5
-    """Below the 10 s from which the library complains of an answer that is late."""
+    """Discord asks for one each 41 s; silence would then be noticed too late."""
     silence_s: float = 22.0
     """A gateway connection on which nothing came for so long is given up: two heartbeats without an answer."""
     greeting_timeout_s: float = 10.0

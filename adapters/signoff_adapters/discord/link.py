@@ -25,6 +25,7 @@ from msgspec import Struct
 from signoff.errors import AdapterFatal
 
 from .config import DiscordConfig
+from .heart import Heart
 
 INTENTS = discord.Intents(guilds=True, guild_messages=True, dm_messages=True)
 """None of them is privileged: what people write is seen in direct chats and where the bot is mentioned."""
@@ -74,20 +75,19 @@ class Dispatch(Struct, frozen=True):
 
 
 class _Socket(DiscordWebSocket):
-    """The library's socket with more frequent heartbeats."""
+    """The library's socket with more frequent heartbeats, sent on the loop."""
 
     heartbeat_every_s = 9.5
-    _handler: Any = None
+    _heart: Heart | None = None
 
     @property
     def _keep_alive(self) -> Any:
-        return self._handler
+        return self._heart
 
     @_keep_alive.setter
     def _keep_alive(self, handler: Any) -> None:
-        if handler is not None:
-            handler.interval = min(handler.interval, self.heartbeat_every_s)
-        self._handler = handler
+        """The library sets its own thread here when Discord greets, then starts it; ours takes its place."""
+        self._heart = None if handler is None else Heart(self, min(handler.interval, self.heartbeat_every_s))
 
 
 def _socket_type(config: DiscordConfig, heard: Callable[[], None]) -> type[_Socket]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import discord
@@ -307,3 +308,12 @@ async def test_no_log_line_holds_the_token(stage: DiscordStage, caplog: pytest.L
 
 def _tells(adapter: ChatAdapter, words: str) -> bool:
     return any(words in line for line in adapter.health().history)
+
+
+async def test_no_thread_of_the_library_beats(stage: DiscordStage) -> None:
+    """A thread could outlive the loop that it sends to."""
+    before = set(threading.enumerate())
+    async with running(stage, RecordingInbox()):
+        await until_shown(lambda: _beats(stage, 2), what="two heartbeats came")
+        assert {each.name for each in set(threading.enumerate()) - before if "keep-alive" in each.name} == set()
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "discord-heart"]

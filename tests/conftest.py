@@ -15,6 +15,8 @@ SLOW = tuple(
         "unit/doctor/test_doctor.py",
         "unit/doctor/test_mistakes.py",
         "unit/drill/test_drill.py",
+        "scenarios/test_several.py",
+        "scenarios/test_several_deaf.py",
     )
 )
 """Where each test starts processes or a browser: only those marked `quick` are in the quick suite."""

@@ -354,9 +354,9 @@ def _more_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) 
     lines = [t("panel.more", id=row.short_id)]
     rows: list[tuple[Button, ...]] = []
     if "session" in choices:
-        half = facts.now + timedelta(minutes=30)
         lines.append(t("panel.session", breadth=row.breadth))
-        lines.append(t("panel.time_box", breadth=row.breadth, clock=clock(half, now=facts.now)))
+        # The length, for a panel may be answered long after it was drawn.
+        lines.append(t("panel.time_box", breadth=row.breadth, duration=window(1800)))
         rows.append((_button(row, copy, signer, "session", t("button.session", label=row.label)),))
         box = t("button.time_box", duration=window(1800), label=row.label)
         rows.append((_button(row, copy, signer, "30m", box),))

@@ -65,6 +65,7 @@ from signoff.ports import AdapterInfo, Clock, Store
 from signoff.rows import request_key, session_key
 from signoff.sessions import Sessions
 from signoff.stop_commands import StopCommands
+from signoff.strangers import Strangers
 from signoff.wording import agent_name, people, safe_name, t
 
 REMEMBERED = 10_000
@@ -93,6 +94,7 @@ class Commands:
         self._stopping = StopCommands(self._desk, sessions, store, clock)
         self._ended = LastEnded(store, clock)
         self._told: OrderedDict[str, None] = OrderedDict()
+        self.strangers = Strangers(clock, broker.profile)
 
     def close(self) -> None:
         """Stop listening to the store."""
@@ -100,12 +102,14 @@ class Commands:
 
     async def handle(self, profile: str, message: Message, info: AdapterInfo) -> Shown | None:
         """Do what the message asks for and answer it; conversation is passed over in silence. The answer is posted, or
-        returned where the adapter shows it.
+        returned where the adapter shows it. To people who may not decide only a few answers are posted.
 
         Raises `StoreError` when nothing could be saved, so that the platform delivers the message again.
         """
         typed = parse(message.text, addressed=message.addressed)
         asked = Asked(profile=self._broker.profile(profile), message=message, info=info, now=self._clock.now())
+        if isinstance(typed, Loose) and self.strangers.silenced(profile, message):
+            return None  # the hint on its card is kept for somebody who is answered
         reply = await self._reply(asked, typed)
         if not reply:
             return None
@@ -115,6 +119,8 @@ class Commands:
         card = await asyncio.to_thread(make) if len(listing.lines) > QUIET_OVER else make()
         if message.replies == "all" or (message.replies == "private" and not listing.public):
             return Shown(card, private=not listing.public)
+        if not self.strangers.may_be_answered(profile, message):
+            return None
         await self._dispatcher.say(profile, message.destination, card, reply_to=message.message_id)
         return None
 

@@ -6,6 +6,7 @@ not whole on the message is in its file; without the file nothing can be approve
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -28,15 +29,24 @@ FULL = 5
 LINES = 20
 """So many are named one by one; more are grouped."""
 GROUPS = 15
+KINDS = 5
+"""What a confirmation names; the other kinds are counted together."""
 OUTCOMES = 6
 """Status lines; more ways to end are counted together."""
 ROOM_UNITS = 250
 """Left free of a message for what escapes and marks add to it."""
+TICKS_UNITS = 3
+"""What a run of backticks grows by at most where a platform writes it out, since it cannot escape them in code."""
+TIME_UNITS = 20
+"""A time that the platform shows in each reader's own zone is written so long."""
+REASON_HEAD_UNITS, REASON_TAIL_UNITS = 40, 20
+"""Of a person's reason that has no room whole."""
 LINE_HEAD_UNITS, LINE_TAIL_UNITS = 45, 20
 """Of an action that stands in one line among many."""
 GRAVEST: tuple[Severity, ...] = ("critical", "high", "medium", "low")
 STATES = {"none": "not_started", "claimed": "running"}
 """Words for execution states; all others are their own."""
+_TICKS = re.compile("`+")
 
 
 class _List(Struct, frozen=True):
@@ -60,7 +70,7 @@ def digest_card(
     ended = [each for each in listed if each.row.outcome is not None]
     waiting = _gravest_first(each for each in listed if each.row.outcome is None)
     whole = attach or not needs_file(listed)
-    top = [*_statuses(ended, waiting, facts.now), *_results(ended)]
+    top = [*_results(ended)]
     if waiting:
         top.append(Block("text", (Span(_title(waiting), "bold"),)))
     top.append(_line(_who(listed)))
@@ -68,10 +78,11 @@ def digest_card(
         top.append(_line(t("fact.sent_again")))
     foot = _foot(digest, listed, waiting, facts.now, whole=whole)
     room = max_units - ROOM_UNITS - sum(_size(block) for block in (*top, *foot))
-    body = _list(waiting or _gravest_first(ended), room)
+    statuses = _statuses(ended, waiting, facts.now, room // 2)
+    body = _list(waiting or _gravest_first(ended), room - sum(_size(block) for block in statuses))
     more = [_line(_more(digest, body.hidden, whole=whole))] if body.hidden else []
     return Card(
-        blocks=(*top, *body.blocks, *more, *foot),
+        blocks=(*statuses, *top, *body.blocks, *more, *foot),
         rows=_rows(digest, waiting, signer, whole=whole) if waiting else (),
         attachment=file,
         silent=all(each.row.severity == "low" for each in listed),
@@ -98,7 +109,12 @@ def _line(text: str) -> Block:
 
 def _size(block: Block) -> int:
     """Units of a block with its line end and the marks around it."""
-    return units("".join(span.text for span in block.spans)) + 10
+    return sum(_weight(span.text) + (TIME_UNITS if span.at else 0) for span in block.spans) + 10
+
+
+def _weight(text: str) -> int:
+    """Units of a text on a platform that writes backticks out."""
+    return units(text) + TICKS_UNITS * len(_TICKS.findall(text))
 
 
 # --- the file ------------------------------------------------------------------------------------
@@ -198,12 +214,12 @@ def _clipped(text: str, head: int, tail: int) -> str:
 def _lines(rest: Sequence[Listed], room: int) -> tuple[tuple[Block, ...], int]:
     """A line each in a folded quotation, as many as there is room for."""
     spans = [Span(t("digest.one_line_each", counts=_counts(rest)))]
-    room -= units(spans[0].text) + 10
+    room -= _weight(spans[0].text) + 10
     for number, each in enumerate(rest):
         head = f"\n{SEVERITY_MARKS[each.row.severity]}{each.row.short_id} "
         action = _clipped(one_line(each.row.action), LINE_HEAD_UNITS, LINE_TAIL_UNITS)
         tail = "".join(f" · {part}" for part in (*_host(each.row), *([f"×{runs(each)}"] if runs(each) > 1 else [])))
-        room -= units(head + action + tail) + 6
+        room -= sum(map(_weight, (head, action, tail))) + 6
         if room < 0:
             return (Block("quote", tuple(spans), fold=True),) if number else (), len(rest) - number
         spans += [Span(head), Span(action, "code"), *([Span(tail)] if tail else [])]
@@ -262,13 +278,15 @@ def _end(row: ApprovalRequest, now: datetime) -> datetime | None:
 
 
 class _How(Struct, frozen=True):
-    """One way in which requests ended: a text of the catalogue with its one value, and the segments after the time."""
+    """One way in which requests ended: a text of the catalogue with its one value, the segments after the time, and
+    the reason that a person gave."""
 
     outcome: str
     key: str
     name: str
     value: str
     tail: tuple[str, ...] = ()
+    reason: str = ""
 
 
 def _how(row: ApprovalRequest, now: datetime) -> _How:
@@ -279,8 +297,8 @@ def _how(row: ApprovalRequest, now: datetime) -> _How:
         once = row.choice in ("once", "once_all")
         return _How("approved", "approved_once" if once else "approved", "person", people(row.decided_by))
     if row.outcome == "denied":
-        reason = (t("status.reason_given", reason=shown(row.reason, prose=True)),) if row.reason else ()
-        return _How("denied", "denied", "person", people(row.decided_by), (t("ending.not_run"), *reason))
+        reason = shown(row.reason, prose=True) if row.reason else ""
+        return _How("denied", "denied", "person", people(row.decided_by), (t("ending.not_run"),), reason)
     outcome = row.outcome or "timeout"
     tail: tuple[str, ...] = (t("ending.not_run"),)
     if outcome == "cancelled":
@@ -289,24 +307,36 @@ def _how(row: ApprovalRequest, now: datetime) -> _How:
     return _How(outcome, "ended", "outcome", t(f"outcome_word.{outcome}"), tail)
 
 
-def _statuses(ended: Sequence[Listed], waiting: Sequence[Listed], now: datetime) -> list[Block]:
-    """One line for each outcome and person."""
+def _statuses(ended: Sequence[Listed], waiting: Sequence[Listed], now: datetime, room: int) -> list[Block]:
+    """One line for each outcome and person, as many as there is room for. A reason too long for it is clipped, so that
+    what people typed never keeps the outcome from being shown."""
     groups: dict[_How, list[ApprovalRequest]] = {}
     for each in ended:
         groups.setdefault(_how(each.row, now), []).append(each.row)
     blocks: list[Block] = []
     left = _left(waiting)
     for how, rows in list(groups.items())[:OUTCOMES]:
-        at = max(row.decided_at or now for row in rows)
-        values: dict[str, str | int] = {how.name: how.value, "count": sum(row.runs for row in rows)}
-        spans = [Span(f"{MARKS[how.outcome]} "), Span(t(f"digest.{how.key}", **values), "bold"), Span(" · ")]
-        spans.append(Span(clock(at, now=now), "clock", at=at))
-        tail = how.tail
-        if how.outcome == "approved" and left:
-            tail, left = (*tail, left), ""
-        blocks.append(Block("text", (*spans, *(Span(f" · {part}") for part in tail))))
-    rest = sum(len(rows) for rows in list(groups.values())[OUTCOMES:])
+        tail = (*how.tail, left) if how.outcome == "approved" and left else how.tail
+        clipped = _clipped(how.reason, REASON_HEAD_UNITS, REASON_TAIL_UNITS)
+        ways = (_status(how, rows, now, tail, reason) for reason in (how.reason, clipped, ""))
+        block = next((block for block in ways if _size(block) <= room), None)
+        if block is None:
+            break
+        room -= _size(block)
+        blocks.append(block)
+        left = "" if how.outcome == "approved" else left
+    rest = sum(len(rows) for rows in list(groups.values())[len(blocks) :])
     return [*blocks, _line(t("pending.more", count=rest))] if rest else blocks
+
+
+def _status(how: _How, rows: Sequence[ApprovalRequest], now: datetime, tail: Sequence[str], reason: str) -> Block:
+    at = max(row.decided_at or now for row in rows)
+    values: dict[str, str | int] = {how.name: how.value, "count": sum(row.runs for row in rows)}
+    spans = [Span(f"{MARKS[how.outcome]} "), Span(t(f"digest.{how.key}", **values), "bold"), Span(" · ")]
+    spans.append(Span(clock(at, now=now), "clock", at=at))
+    if reason:
+        tail = (*tail, t("status.reason_given", reason=reason))
+    return Block("text", (*spans, *(Span(f" · {part}") for part in tail)))
 
 
 def _left(waiting: Sequence[Listed]) -> str:
@@ -369,12 +399,18 @@ def meant_runs(panel: Copy, listed: Sequence[Listed]) -> int:
 
 
 def confirm_card(panel: Copy, listed: Sequence[Listed], signer: Signer) -> Card:
-    """The second tap before many runs: how many, where, and what they do."""
+    """The second tap before many runs: how many, where, and what they do, the gravest first."""
     which = meant(panel, listed)
-    groups = Counter(shown(each.row.description, prose=True) for each in which)
-    kinds = [t("digest.group", count=count, headline=_clipped(text, 50, 30)) for text, count in groups.most_common(5)]
-    if len(groups) > 5:
-        kinds.append(t("pending.more", count=sum(count for _, count in groups.most_common()[5:])))
+    groups: Counter[str] = Counter()
+    rank: dict[str, int] = {}
+    for each in _gravest_first(which):
+        text = shown(each.row.description, prose=True)
+        groups[text] += 1
+        rank.setdefault(text, GRAVEST.index(each.row.severity))
+    ordered = sorted(groups.items(), key=lambda group: (rank[group[0]], -group[1]))
+    kinds = [t("digest.group", count=count, headline=_clipped(text, 50, 30)) for text, count in ordered[:KINDS]]
+    if len(ordered) > KINDS:
+        kinds.append(t("pending.more", count=sum(count for _, count in ordered[KINDS:])))
     count = meant_runs(panel, listed)
     lines = [t("digest.confirm", count=count, place=_places(which), groups=", ".join(kinds))]
     if any(each.row.outcome is None and each.row.severity == "critical" for each in listed):

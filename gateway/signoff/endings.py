@@ -146,7 +146,7 @@ def _blocked_message(row: ApprovalRequest) -> str:
     if by.setting:
         kind = t(f"agent.session_kind.{row.kind}")
         return t("agent.blocked.setting", setting=by.setting, session_kind=kind)
-    return t("agent.blocked.rule", rule=by.rule or "unknown", sentence=row.description)
+    return t("agent.blocked.rule", rule=by.rule or "unknown", sentence=shown(row.description, prose=True))
 
 
 # --- what the session's user reads ---------------------------------------------------------------

@@ -71,6 +71,8 @@ class ProfileInbox:
         told = await self._taps.typed_reason(self._profile, message, self._info)
         if told is None:
             return await self._commands.handle(self._profile, message, self._info)
+        if not self._commands.strangers.may_be_answered(self._profile, message):
+            return None
         card = text_card([told])
         await self._dispatcher.say(self._profile, message.destination, card, reply_to=message.message_id)
         return None

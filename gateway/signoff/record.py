@@ -130,7 +130,7 @@ def approval_of(row: ApprovalRequest, now: datetime, *, exact: bool = False) -> 
         votes=row.votes,
         threshold=row.threshold,
         rule_keys=row.rule_keys,
-        description=row.description,
+        description=shown(row.description, prose=True),
         why=row.why,
         severity=row.severity,
         digest=row.digest,

@@ -178,6 +178,7 @@ async def test_malformed_dispatch_ends_the_loop_of_discord_py(platform: DiscordP
         await asyncio.wait([client.loop_task], timeout=5)
         assert isinstance(client.loop_task.exception(), (TypeError, KeyError, AttributeError))
         assert client.is_ready() and not client.is_closed()
+        await client.ws.socket.close(code=4000)  # the library leaves it open and unread
         client.loop_task = asyncio.create_task(client.connect())
         await platform.until(platform.sessions, lambda seen: len(seen) == 2 and seen[1].sequence > 1)
         press = await platform.press(ANA, CHANNEL, message.id, "Deny")

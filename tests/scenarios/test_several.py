@@ -34,7 +34,9 @@ def one_quick(names: Iterable[str], quick: str) -> list[Any]:
     return [pytest.param(name, marks=[] if name == quick else [pytest.mark.heavy]) for name in names]
 
 
-@pytest.mark.parametrize("kinds", [STREAMS, HOOKS], ids=["connections", "hooks"])
+@pytest.mark.parametrize(
+    "kinds", [pytest.param(STREAMS, id="connections", marks=pytest.mark.quick), pytest.param(HOOKS, id="hooks")]
+)
 async def test_one_answer_ends_the_cards_in_three_places(kinds: tuple[type[Transport], ...], tmp_path: Path) -> None:
     async with several.opened(kinds) as chats:
         places = await several.groups(chats)

@@ -58,7 +58,8 @@ def line_of(data: Data) -> str:
     """The command as somebody would have typed it: `/approve K4XW9 session`.
 
     Raises `Mistyped` when the field for an id holds anything else: in a typed line it would begin the reason, and the
-    only waiting request would be denied by mistake.
+    only waiting request would be denied by mistake. So it does when a reason without an id begins with `all` or like an
+    id: in a typed line that would name what is denied.
     """
     given = {option.name: " ".join(str(option.value).split()) for option in data.options if option.value is not None}
     words = [f"/{data.name}"]
@@ -69,6 +70,12 @@ def line_of(data: Data) -> str:
         if name == "id" and not is_short(value) and not (value.lower() == "all" and data.name in ("approve", "deny")):
             raise Mistyped(f"“{value[:CHOICE_MAX_CHARS]}” is not a request's id; nothing was decided.")
         words.append(value)
+    first = given.get("reason", "").split(" ")[0]
+    if not given.get("id") and (is_short(first) or first.lower() == "all"):
+        raise Mistyped(
+            "The reason begins like an id, or with “all”. Name the request in the field id, or begin the reason with "
+            "another word; nothing was decided."
+        )
     return " ".join(words)
 
 

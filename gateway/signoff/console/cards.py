@@ -136,7 +136,7 @@ def card_view(row: ApprovalRequest, beside: Beside, *, may: May, mine: bool, lis
         once=_once_label(row) if "once" in approving else "",
         deny=_deny_label(row),
         once_all=t("button.once_all", count=row.waiters + 1) if "once_all" in approving and row.waiters else "",
-        offers=tuple(_offers(row, approving, beside.now)),
+        offers=tuple(_offers(row, approving)),
         reasons=tuple((name, t(f"button.{name}")) for name in REASONS),
         can_wait=row.expires_at is not None,
         can_undo=mine and undoable(row),
@@ -258,15 +258,15 @@ def _deny_label(row: ApprovalRequest) -> str:
     return t("button.deny_all", count=row.waiters + 1) if row.waiters else t("button.deny")
 
 
-def _offers(row: ApprovalRequest, choices: tuple[str, ...], now: datetime) -> list[Offer]:
+def _offers(row: ApprovalRequest, choices: tuple[str, ...]) -> list[Offer]:
     found = []
     if "session" in choices:
         label = t("button.session", label=row.label)
         found.append(Offer(choice="session", label=label, sentence=t("panel.session", breadth=row.breadth)))
-        length = time_box(BOX) or timedelta()
-        until = clock(now + length, now=now)
-        label = t("button.time_box", duration=window(length.total_seconds()), label=row.label)
-        found.append(Offer(choice=BOX, label=label, sentence=t("panel.time_box", breadth=row.breadth, clock=until)))
+        # The length, for a drawn card is kept and may be answered long after.
+        length = window((time_box(BOX) or timedelta()).total_seconds())
+        label = t("button.time_box", duration=length, label=row.label)
+        found.append(Offer(choice=BOX, label=label, sentence=t("panel.time_box", breadth=row.breadth, duration=length)))
     if "always" in choices:
         sentence = t("panel.always_class", breadth=row.breadth, profile=safe_name(row.profile))
         label = t("button.always_class", label=row.label)

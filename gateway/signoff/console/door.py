@@ -87,7 +87,9 @@ class Console:
         except Exception as error:  # the outermost edge: a defect is logged and told apart from a refusal
             error_id = secrets.token_hex(8)
             self.desk.core.telemetry.unexpected()
-            log.error("console.defect %s: %s", error_id, request.rel_url.raw_path[:200], exc_info=error)
+            # Not the whole path: that of a link is its token.
+            page = "/".join(request.rel_url.raw_path[:200].split("/")[:3])
+            log.error("console.defect %s: %s", error_id, page, exc_info=error)
             return self._told(visit, t("console.refused.defect", id=error_id), 500)
 
     async def _handled(self, visit: Visit) -> web.StreamResponse:

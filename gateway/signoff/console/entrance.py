@@ -34,11 +34,10 @@ def _login_page(desk: Desk, visit: Visit, wrong: str, following: str, status: in
 
 async def enter(desk: Desk, visit: Visit) -> web.StreamResponse:
     """Log in by a key: an approver's decides as its principal, an operator's looks, an administrator's does all."""
-    _check_tries(desk, visit)
     following = back_to(visit.field("next", PATH))
     key = await desk.core.keys.verify(visit.field("key").strip())
     if key is None:
-        desk.tries.wrong(visit.address)
+        _count_wrong(desk, visit)
         desk.core.telemetry.console_login("wrong_key")
         return _login_page(desk, visit, t("console.login.wrong"), following, 403)
     if key.scope == "agent":
@@ -51,7 +50,6 @@ async def enter(desk: Desk, visit: Visit) -> web.StreamResponse:
 
 async def show_link(desk: Desk, visit: Visit) -> web.StreamResponse:
     """What a link opens. It is used up by the button alone, so that a preview of the address does no harm."""
-    _check_tries(desk, visit)
     token = visit.params[0]
     link = await desk.seats.link(token)
     if link is None:
@@ -65,8 +63,10 @@ async def show_link(desk: Desk, visit: Visit) -> web.StreamResponse:
 
 async def use_link(desk: Desk, visit: Visit) -> web.StreamResponse:
     """Log in by a link."""
-    _check_tries(desk, visit)
-    secret = await desk.seats.use_link(visit.params[0])
+    token = visit.params[0]
+    # Looked at first, so that a guess costs no write.
+    known = await desk.seats.link(token)
+    secret = await desk.seats.use_link(token) if known is not None else None
     if secret is None:
         return _no_link(desk, visit)
     desk.core.telemetry.console_login("link")
@@ -74,7 +74,7 @@ async def use_link(desk: Desk, visit: Visit) -> web.StreamResponse:
 
 
 def _no_link(desk: Desk, visit: Visit) -> web.Response:
-    desk.tries.wrong(visit.address)
+    _count_wrong(desk, visit)
     desk.core.telemetry.console_login("wrong_link")
     return _login_page(desk, visit, t("console.login.link_gone"), PATH, 403)
 
@@ -118,10 +118,13 @@ def _api_error(error: SignoffError) -> web.Response:
     return web.Response(status=error.status, body=msgspec.json.encode(answer), headers=headers)
 
 
-def _check_tries(desk: Desk, visit: Visit) -> None:
+def _count_wrong(desk: Desk, visit: Visit) -> None:
+    """Count one that is not right. Raises `NotHere` with 429 after too many. Right ones are never held up: people
+    behind one proxy, and all on one machine, have one address, and anybody there could lock the others out."""
     if desk.tries.wait_s(visit.address) > 0:
         desk.core.telemetry.console_login("too_many")
         raise NotHere("too_many", 429)
+    desk.tries.wrong(visit.address)
 
 
 def _seated(visit: Visit, secret: str, following: str) -> web.Response:

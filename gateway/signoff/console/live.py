@@ -31,7 +31,10 @@ log = logging.getLogger("signoff.console")
 
 KEEPALIVE_S = 10.0
 WRITE_WITHIN_S = 20.0
-MOST_STREAMS, MOST_PER_SEAT = 512, 32
+MOST_STREAMS, MOST_OWN = 512, 32
+"""Open pages of one gateway, and of one key, or of one log-in by a link."""
+MOST_LOOKING = MOST_STREAMS // 2
+"""Pages after which those who only look open no more, so that there is always room for those who decide."""
 JUST_ENDED = timedelta(seconds=30)
 """A question that was answered stays so long where it stood."""
 GRACE_S = 30.0
@@ -78,15 +81,14 @@ class Channel:
         self.anew = True
         self._wake.set()
 
-    async def woken(self, timeout_s: float) -> bool:
-        """Whether there is something to tell within that time."""
+    async def woken(self, timeout_s: float) -> None:
+        """Wait until there is something to tell, and at most that long."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self._wake.wait()
         except TimeoutError:
-            return False
+            return
         self._wake.clear()
-        return True
 
 
 class Live:
@@ -197,8 +199,9 @@ class Live:
 
     def room(self, seat: Seat) -> bool:
         """Whether one more page may be open."""
-        own = sum(channel.seat.name == seat.name for channel in self._open.get(seat.profile, ()))
-        return own < MOST_PER_SEAT and len(self) < MOST_STREAMS
+        own = sum(_owner(channel.seat) == _owner(seat) for channel in self._open.get(seat.profile, ()))
+        most = MOST_STREAMS if _decides(seat) else MOST_LOOKING
+        return own < MOST_OWN and len(self) < most
 
     async def serve(
         self, request: web.BaseRequest, channel: Channel, after: int | None, still: Callable[[], object]
@@ -208,7 +211,7 @@ class Live:
         self._open.setdefault(profile, set()).add(channel)
         try:
             await self._catch_up(channel, after)
-            if channel.seat.scope in ("approver", "admin"):
+            if _decides(channel.seat):
                 self._attend(profile)
             return await self._send(request, channel, still)
         finally:
@@ -238,17 +241,23 @@ class Live:
         headers = {**HEADERS, "Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
         response = web.StreamResponse(headers=headers)
         await response.prepare(request)
+        loop = asyncio.get_running_loop()
+        ask_at = loop.time() + self.keepalive_s
         try:
             await _write(response, b"retry: 1000\nid: %d\nevent: open\ndata: {}\n\n" % channel.seq)
             while not channel.ended:
+                # By the clock, not by how long nothing came: on a busy gateway something always comes.
+                if loop.time() >= ask_at:
+                    if not await still():  # type: ignore[misc]  # a coroutine
+                        break
+                    await _write(response, b": alive\n\n")
+                    ask_at = loop.time() + self.keepalive_s
                 if channel.anew:
                     channel.anew = False
                     await _write(response, b"event: reload\ndata: {}\n\n")
                 await self._news(response, channel)
-                if not channel.dirty and not channel.anew and not await channel.woken(self.keepalive_s):
-                    if not await still():  # type: ignore[misc]  # a coroutine
-                        break
-                    await _write(response, b": alive\n\n")
+                if not channel.dirty and not channel.anew:
+                    await channel.woken(ask_at - loop.time())
             await _write(response, b"event: over\ndata: {}\n\n")
         except TimeoutError:
             if request.transport is not None:
@@ -301,7 +310,7 @@ class Live:
     async def _attending(self, profile: str) -> None:
         """Keep the notifier of the profile while a page of somebody who may decide is open. It is written as one that
         has gone already and counts for 30 s more, so that it lapses by itself should this process be killed."""
-        while any(channel.seat.scope in ("approver", "admin") for channel in self._open.get(profile, ())):
+        while any(_decides(channel.seat) for channel in self._open.get(profile, ())):
             try:
                 await self._core.store.transact(lambda tx: self._present(tx, profile))
             except StoreError as error:
@@ -321,6 +330,15 @@ class Live:
                 gone_at=tx.now + timedelta(seconds=GRACE_S),
             )
         )
+
+
+def _decides(seat: Seat) -> bool:
+    return seat.scope in ("approver", "admin")
+
+
+def _owner(seat: Seat) -> str:
+    """Whose pages count together. A key logs in as often as it likes; a link lets in once."""
+    return seat.key_id or seat.name
 
 
 def _was_asked(row: ApprovalRequest) -> bool:

@@ -29,8 +29,11 @@ SEAT_FOR = timedelta(hours=12)
 LINK_FOR = timedelta(minutes=10)
 MOST_KEPT = 500
 """Log-ins, and unused links, that are kept; the oldest go first."""
+MOST_OF_A_KEY = 20
+"""Log-ins made with one key; its oldest go first. More than one person's browsers, and few enough of `MOST_KEPT` that
+no key puts the others out."""
 TRIES, TRIES_WITHIN_S = 10, 60.0
-"""Wrong keys or links of one address. Guessing 256 bits is hopeless; this keeps it from costing anything."""
+"""Wrong keys or links of one address that are told so. Guessing 256 bits is hopeless; beyond, a guess gets 429."""
 MOST_ADDRESSES = 2000
 
 _SEATS, _LINKS = "console:seats", "console:links"
@@ -168,7 +171,7 @@ class Tries:
         self._wrong: OrderedDict[str, deque[datetime]] = OrderedDict()
 
     def wait_s(self, address: str) -> float:
-        """How long this address has to wait before it may try again; 0 for not at all."""
+        """How long wrong ones of this address go on being too many; 0 for not at all."""
         wrong = self._wrong.get(address)
         if wrong is None:
             return 0.0
@@ -195,6 +198,10 @@ def _put_seat(tx: Tx, secret: str, profile: str, scope: Scope, principal: str | 
         name=_hash(secret), profile=profile, scope=scope, principal=principal, key_id=key_id, until=tx.now + SEAT_FOR
     )
     kept = [each for each in _load(tx.get(Note, _SEATS), Seat) if each.until > tx.now]
+    if key_id is not None:
+        own = [each.name for each in kept if each.key_id == key_id]
+        over = set(own[: max(0, len(own) - (MOST_OF_A_KEY - 1))])
+        kept = [each for each in kept if each.name not in over]
     tx.put(_note(_SEATS, [*kept, seat][-MOST_KEPT:]))
 
 

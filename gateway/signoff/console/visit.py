@@ -138,8 +138,11 @@ class Visit:
         if len(given) != 1 or site not in ("same-origin", "none"):
             raise NotHere("foreign", 403)
         origin = given[0]
+        try:
+            parts = urlsplit(origin)
+        except ValueError:
+            raise NotHere("foreign", 403) from None
         # The scheme may be a proxy's https, so the host decides: no page of another host can have it.
-        parts = urlsplit(origin)
         here = self.request.headers.get(hdrs.HOST, "")
         if origin not in origins and not (parts.scheme in ("http", "https") and here and parts.netloc == here):
             raise NotHere("foreign", 403)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from types import TracebackType
@@ -12,7 +13,7 @@ from typing import Any, Self
 import discord
 import yarl
 from aiohttp import ClientSession, ClientTimeout, FormData, WSMsgType
-from discord.gateway import DiscordWebSocket
+from discord.gateway import DiscordWebSocket, KeepAliveHandler
 from discord.http import Route
 from msgspec import Struct, json
 
@@ -216,7 +217,16 @@ async def bot(platform: DiscordPlatform, **options: Any) -> AsyncIterator[Bot]:
         if client.loop_task is not None:
             client.loop_task.cancel()
             await asyncio.gather(client.loop_task, return_exceptions=True)
+        await heartbeats_over()
         Route.BASE, DiscordWebSocket.DEFAULT_GATEWAY = before
+
+
+async def heartbeats_over() -> None:
+    """The library's heartbeat threads are ended by asking only; one may yet send to a loop that is closed by then."""
+    for thread in threading.enumerate():
+        if isinstance(thread, KeepAliveHandler):
+            thread.stop()
+            await asyncio.to_thread(thread.join, 5)
 
 
 def last(messages: list[SeenMessage]) -> SeenMessage:

@@ -50,6 +50,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.heavy
 def test_every_row_is_a_number_or_an_explained_null(tmp_path: Path) -> None:
     done = run(tmp_path, "--json")
     assert (done.returncode, done.stderr) == (0, "")

@@ -219,8 +219,9 @@ async def test_followers_are_approved_only_by_their_own_answers(world: World) ->
 
 async def test_a_stranger_decides_nothing_and_is_recorded(world: World) -> None:
     row = await world.ask()
-    for text in ("/approve", f"/deny {row.short_id}", "/approve all", "/deny all"):
+    for text in ("/approve", f"/deny {row.short_id}", "/approve all"):
         assert await world.type(text, by=EVE) == "You may not do this here; nothing changed. Your id is 9."
+    await world.silence("/deny all", by=EVE)
     assert await world.outcomes(row) == [None]
     (event,) = await world.events("tap.refused")
     assert (event.data["user_id"], event.data["why"], event.data["operation"]) == ("9", "not_listed", "decide")

@@ -101,8 +101,8 @@ class World:
         profiles = {"default": profile}
         self.broker = Broker(store, clock, profiles, lambda _: frozenset({"fake"}))
         self.sessions = Sessions(store, profiles, lambda _: frozenset({"fake"}))
-        signer = Signer({1: b"k" * 32}, 1)
-        maker = Maker(store, clock, signer, {"fake": self.adapter.info})
+        self.signer = signer = Signer({1: b"k" * 32}, 1)
+        self.maker = maker = Maker(store, clock, signer, {"fake": self.adapter.info})
         adapters: dict[tuple[str, str], ChatAdapter] = {("default", "fake"): self.adapter}
         self.dispatcher = Dispatcher(store, clock, adapters, maker, lambda platform, op, result: None)
         self.commands = Commands(self.broker, self.sessions, self.dispatcher, store, clock, maker.title)

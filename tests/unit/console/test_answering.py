@@ -107,6 +107,7 @@ async def test_a_grant_says_how_wide_it_is_and_is_revoked(here: Place) -> None:
     person = await here.person()
     page = await person.get("/console")
     assert "in this session, until it ends." in page.text
+    assert "in this session, for 30 min from the answer." in page.text
     assert "in every session of profile default, until revoked." in page.text
     told = await person.decide(record, "session")
     assert told["how"] == "done"

@@ -80,15 +80,34 @@ async def test_wrong_keys_and_agents_do_not_get_in(here: Place) -> None:
 async def test_guessing_is_slowed_down_and_waiting_helps() -> None:
     clock = FakeClock()
     async with place(clock=clock) as here:
-        key = (await here.core.keys.create("default", "ops")).text
         stranger = here.stranger()
         for _ in range(10):
             assert (await stranger.post("/console/login", {"key": "sk_wrong"})).status == 403
-        refused = await stranger.post("/console/login", {"key": key})
+        refused = await stranger.post("/console/login", {"key": "sk_wrong"})
         assert refused.status == 429
         assert refused.headers["Retry-After"] == "60"
+        assert (await stranger.get("/console/link/nothing")).status == 429
+        assert (await stranger.post("/console/link/nothing", {})).status == 429
         await clock.advance(61)
-        assert (await stranger.post("/console/login", {"key": key})).status == 303
+        assert (await stranger.post("/console/login", {"key": "sk_wrong"})).status == 403
+
+
+async def test_guessing_locks_nobody_out(here: Place) -> None:
+    key = (await here.core.keys.create("default", "approver", principal="ann")).text
+    token = await here.console.desk.seats.make_link(profile="default", principal="ana", view=False)
+    for _ in range(12):
+        await here.stranger().post("/console/login", {"key": "sk_wrong"})
+    assert (await here.stranger().post("/console/login", {"key": "sk_wrong"})).status == 429
+    assert (await here.stranger().post("/console/login", {"key": key})).status == 303
+    assert (await here.stranger().get(f"/console/link/{token}")).status == 200
+    assert (await here.stranger().post(f"/console/link/{token}", {})).status == 303
+
+
+async def test_a_guessed_link_costs_no_write(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[object] = []
+    monkeypatch.setattr(here.core.store, "transact", written.append)
+    assert (await here.stranger().post("/console/link/nothing", {})).status == 403
+    assert written == []
 
 
 @pytest.mark.parametrize("following", ["https://evil.example", "//evil.example", "/\\evil", "/console\\..", "/v1/keys"])
@@ -166,6 +185,7 @@ async def test_a_link_names_the_public_address() -> None:
         {"Origin": "null"},
         {"Origin": "https://evil.example"},
         {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://["},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
     ],
@@ -280,3 +300,28 @@ async def test_the_oldest_log_ins_make_room(here: Place) -> None:
         newest = await seats.open(profile="default", scope="ops", principal=None, key_id=None)
     assert await seats.find(first) is None
     assert await seats.find(newest) is not None
+
+
+async def test_one_key_puts_out_its_own_log_ins_only(here: Place) -> None:
+    ann, looker = await here.person(), await here.core.keys.create("default", "ops")
+    seats = here.console.desk.seats
+    key_id = looker.key.key_id
+    own = [await seats.open(profile="default", scope="ops", principal=None, key_id=key_id) for _ in range(520)]
+    assert (await ann.get("/console")).url == f"{here.base}/console"
+    live = [secret for secret in own if await seats.find(secret) is not None]
+    assert live == own[-20:]
+
+
+async def test_a_defect_is_logged_without_the_token_of_a_link(
+    here: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    seats = here.console.desk.seats
+    token = await seats.make_link(profile="default", principal="ana", view=False)
+
+    async def broken(_: str) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(seats, "link", broken)
+    assert (await here.stranger().get(f"/console/link/{token}")).status == 500
+    assert "/console/link" in caplog.text
+    assert token not in caplog.text

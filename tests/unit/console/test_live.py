@@ -13,9 +13,8 @@ import pytest
 from tests.unit.console.world import Person, Place
 from tests.unit.server.world import until
 
-from signoff.console.live import EVERY_SESSION
-from signoff.model import Notifier
-from signoff.rows import session_key
+from signoff.model import ApprovalRequest, Notifier
+from signoff.rows import EVERY_SESSION, request_key, session_key
 
 
 class Stream:
@@ -167,14 +166,62 @@ async def watch_to_the_end(person: Person, asked: list[dict[str, Any]], here: Pl
             pass
 
 
+async def turned_away(person: Person) -> bool:
+    """Whether one more page of theirs is refused its stream."""
+    async with person.http.get(f"{person.base}/console/events") as answer:
+        return answer.status == 429
+
+
 async def test_too_many_pages_of_one_log_in_are_refused(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("signoff.console.live.MOST_PER_SEAT", 2)
+    monkeypatch.setattr("signoff.console.live.MOST_OWN", 2)
     person = await here.person()
     async with watching(person), watching(person):
-        assert (await person.get("/console/events")).status == 429
+        assert await turned_away(person)
     await until(lambda: len(here.console.desk.live) == 0)
     async with watching(person):
         pass
+
+
+async def test_the_pages_of_a_key_count_together(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("signoff.console.live.MOST_OWN", 2)
+    key = (await here.core.keys.create("default", "ops")).text
+    first, second = here.stranger(), here.stranger()
+    for browser in (first, second):
+        assert (await browser.post("/console/login", {"key": key})).status == 303
+    other = await here.person("ops")
+    async with watching(first), watching(second):
+        assert await turned_away(second)
+        async with watching(other):
+            pass
+
+
+async def test_those_who_look_leave_room_for_those_who_decide(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("signoff.console.live.MOST_STREAMS", 4)
+    monkeypatch.setattr("signoff.console.live.MOST_LOOKING", 2)
+    lookers, ann = [await here.person("ops") for _ in range(3)], await here.person()
+    async with watching(lookers[0]), watching(lookers[1]):
+        assert await turned_away(lookers[2])
+        async with watching(ann), watching(ann):
+            assert await turned_away(ann)
+
+
+async def test_a_log_in_that_ended_ends_its_page_however_much_happens(here: Place) -> None:
+    agent = await here.agent()
+    record = await agent.ask()
+    row = await here.core.store.get(ApprovalRequest, request_key("default", record["request_id"]))
+    assert row is not None
+    person = await here.person()
+    (cookie,) = person.http.cookie_jar
+    desk = here.console.desk
+    seat = await desk.seats.find(cookie.value)
+    assert seat is not None
+    async with watching(person, "kind=touch") as stream:
+        await desk.seats.close(seat)
+        async with asyncio.timeout(5):
+            with pytest.raises(EOFError):
+                while True:
+                    desk.live.touch(row)
+                    await stream.next("touch")
 
 
 async def presence(here: Place) -> list[Notifier]:

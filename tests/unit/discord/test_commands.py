@@ -54,6 +54,24 @@ def test_all_is_no_id_where_one_is_asked_for() -> None:
         line_of(given("undo", id="all"))
 
 
+@pytest.mark.parametrize("reason", ["all of this looks wrong", "ALL", "K4XW9 is the same, ask once", " k4xw9"])
+def test_a_reason_that_would_name_requests_decides_nothing(reason: str) -> None:
+    with pytest.raises(Mistyped, match="nothing was decided"):
+        line_of(given("deny", reason=reason))
+    named = parse(line_of(given("deny", id="7Q2MK", reason=reason)))
+    assert isinstance(named, Deny)
+    assert (named.target, named.everything) == ("7Q2MK", False)
+    assert named.reason == " ".join(reason.split())
+    everything = parse(line_of(given("deny", id="all", reason=reason)))
+    assert isinstance(everything, Deny)
+    assert everything.everything
+
+
+@pytest.mark.parametrize("reason", ["allow nothing here", "build 4 is broken", "not all of it"])
+def test_other_reasons_are_reasons(reason: str) -> None:
+    assert parse(line_of(given("deny", reason=reason))) == Deny(reason=reason)
+
+
 def test_the_lines_are_understood() -> None:
     assert parse(line_of(given("approve", id="K4XW9", scope="30m"))) == Approve(target="K4XW9", choice="30m")
     assert parse(line_of(given("deny", id="K4XW9", reason="no"))) == Deny(target="K4XW9", reason="no")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import time
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -27,10 +28,9 @@ from signoff_adapters.discord.places import Places
 from signoff_adapters.discord.wire import Me
 
 KEY = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
-"""RFC 8032, 7.1, test 1: the public key, and its signature of the empty message."""
-SIGNATURE = (
-    "e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555"
-    "fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b"
+"""RFC 8032, 7.1, test 1: the secret key's public half."""
+SECRET = Ed25519PrivateKey.from_private_bytes(
+    bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
 )
 
 
@@ -48,13 +48,36 @@ def hook() -> Hook:
     return Hook(KEY, lambda: None, lambda: None)
 
 
+def headers_for(body: bytes, stamp: str, key: Ed25519PrivateKey = SECRET) -> dict[str, str]:
+    """A true signature of this stamp and body."""
+    return {"X-Signature-Ed25519": key.sign(stamp.encode() + body).hex(), "X-Signature-Timestamp": stamp}
+
+
+def now_s() -> int:
+    return int(time.time())
+
+
 def test_a_known_signature_is_good_and_any_change_makes_it_bad() -> None:
-    good = {"X-Signature-Ed25519": SIGNATURE, "X-Signature-Timestamp": ""}
+    good = headers_for(b"", str(now_s()))
+    signature = good["X-Signature-Ed25519"]
     assert hook().signed(good, b"")
     assert not hook().signed(good, b"{}")
-    assert not hook().signed({**good, "X-Signature-Timestamp": "1"}, b"")
-    assert not hook().signed({**good, "X-Signature-Ed25519": SIGNATURE[:-2] + "0c"}, b"")
+    assert not hook().signed({**good, "X-Signature-Timestamp": str(now_s() - 1)}, b"")
+    other = ("0" if signature[0] != "0" else "1") + signature[1:]
+    assert not hook().signed({**good, "X-Signature-Ed25519": other}, b"")
     assert not hook().signed({}, b"")
+
+
+@pytest.mark.parametrize(
+    ("age_s", "good"), [(290, True), (-290, True), (310, False), (-310, False), (180_000_000, False)]
+)
+def test_what_was_signed_long_ago_is_refused(age_s: int, good: bool) -> None:
+    assert hook().signed(headers_for(b"{}", str(now_s() - age_s)), b"{}") == good
+
+
+@pytest.mark.parametrize("stamp", ["", "soon", " 1", "-1", "+1", "٣", "1.0", "9" * 5000])
+def test_a_stamp_that_is_no_time_is_refused_though_signed(stamp: str) -> None:
+    assert not hook().signed(headers_for(b"{}", stamp), b"{}")
 
 
 @given(st.text(), st.text(), st.binary(max_size=50))
@@ -160,7 +183,7 @@ async def test_a_proxy_that_still_waits_is_told_so() -> None:
     body = msgspec.json.encode(
         {"id": "43", "type": 3, "channel": {"id": "20"}, "user": {"id": "81"}, "data": {"custom_id": "t"}}
     )
-    headers = {"X-Signature-Ed25519": key.sign(b"7" + body).hex(), "X-Signature-Timestamp": "7"}
+    headers = headers_for(body, str(now_s()), key)
     async with TestServer(app) as server, aiohttp.ClientSession() as session:
         async with session.post(server.make_url("/"), data=body, headers=headers) as response:
             assert response.status == 504

@@ -166,7 +166,7 @@ BRACKETS = [
     st.sampled_from(["", "ls", "a"]),
     st.booleans(),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @example([(("${a:-", "}"), 250)], "", True)
 @example([(('"${a:-', '}"'), 200)], "", True)
 def test_no_depth_of_brackets_raises(levels: list[tuple[tuple[str, str], int]], core: str, closed: bool) -> None:

@@ -123,6 +123,16 @@ def test_masked_in_every_kind_and_still_of_its_kind(action: Action) -> None:
         assert secret not in text
 
 
+@pytest.mark.parametrize("exact", [True, False])
+def test_a_description_moves_no_terminal(exact: bool) -> None:
+    """It carries names that an agent chose: of a tool, a path, a server, a language."""
+    row = replace(ROW, description="calls tool x\x1b[2J\u202e\u200b of y")
+    told = record_of(row, NOW, exact=exact)["description"]
+    assert told.startswith("calls tool x")
+    assert told.isprintable()
+    assert not set("\x1b\u202e\u200b") & set(told)
+
+
 def test_exact_is_exact() -> None:
     assert record_of(ROW, NOW, exact=True)["action"] == msgspec.to_builtins(ROW.action)
 

@@ -52,19 +52,28 @@ class LoopDoor:
 
         def interrupt() -> None:
             for task in tasks:
+                task.add_done_callback(lambda _: _cancelled(done))  # one that had not begun says nothing itself
                 task.cancel()
+            if not tasks:  # interrupted before it was handed over
+                _cancelled(done)
 
+        # One block from the handing over on: an interrupt may come at any line, also before the wait has begun.
         try:
-            self._loop.call_soon_threadsafe(start)
-        except RuntimeError:
-            raise self._stopped() from None
-        try:
+            self._hand_over(start)
             return self._wait(done)
+        except DoorClosed:
+            raise
         except BaseException:
             if not done.done() and self._loop.is_running():
                 self._loop.call_soon_threadsafe(interrupt)
                 concurrent.futures.wait([done], timeout=INTERRUPT_S)
             raise
+
+    def _hand_over(self, start: Callable[[], None]) -> None:
+        try:
+            self._loop.call_soon_threadsafe(start)
+        except RuntimeError:
+            raise self._stopped() from None
 
     def _check(self) -> None:
         try:
@@ -91,13 +100,19 @@ class LoopDoor:
         return DoorClosed(f"{self._what} was stopped, so it can do nothing any more. Make a new one.")
 
 
+def _cancelled(done: concurrent.futures.Future[T]) -> None:
+    """Tell the waiting thread that nothing comes any more."""
+    if not done.done():
+        done.cancel()
+        done.set_running_or_notify_cancel()
+
+
 async def _into(done: concurrent.futures.Future[T], make: Callable[[], Coroutine[Any, Any, T]]) -> None:
     """Await `make()` and put what comes of it into `done`, whatever it is: the waiting thread raises it."""
     try:
         value = await make()
     except asyncio.CancelledError:
-        done.cancel()
-        done.set_running_or_notify_cancel()
+        _cancelled(done)
         raise
     except BaseException as error:
         done.set_exception(error)

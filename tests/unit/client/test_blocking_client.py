@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -175,3 +176,37 @@ def test_without_a_gateway_it_gives_up(served: Served) -> None:
         pytest.raises(GatewayUnreachable),
     ):
         client.request(ACTION)
+
+
+@pytest.mark.parametrize("how_far", ["not handed over", "not begun", "begun"])
+def test_an_interrupt_before_the_wait_has_begun_cancels_too(how_far: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is raised at whatever line the main thread is: here right around the handing over."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, daemon=True)
+    thread.start()
+    door, began, ended = LoopDoor(loop, "Test"), threading.Event(), threading.Event()
+    hand_over = door._hand_over
+
+    def interrupted(start: Callable[[], None]) -> None:
+        if how_far != "not handed over":
+            hand_over(start)
+        if how_far == "begun":
+            assert began.wait(5)
+        raise KeyboardInterrupt
+
+    async def forever() -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(door, "_hand_over", interrupted)
+    since = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        door.call(forever)
+    assert ended.is_set() == began.is_set()
+    assert time.monotonic() - since < 5, "it did not wait for what never began"
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()

@@ -47,7 +47,7 @@ RESTART_S = (1.0, 2.0, 5.0, 15.0, 30.0)
 STOP_WITHIN_S = 4.0
 """From the first word of a stop, what comes in and what goes out may take this long together, so that a service manager
 who waits 5 s sees a clean exit."""
-LIMITED_S = 1.0
+LIMITED_S = 2.5
 """A stop also waits for an edit that its place's budget allows within that time; others are left to the next start."""
 
 

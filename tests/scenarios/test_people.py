@@ -183,7 +183,10 @@ async def act(stage: Stage, dice: random.Random, one: Open) -> None:
     verb = "approve" if approving else "deny"
     way = dice.choice((f"/{verb} {one.short_id}", f"/{verb} {one.short_id.lower()}"))
     said = await chat.type(person, one.card.place, way)
-    await chat.reply(said, "")
+    if person == "eve":
+        await chat.settled()  # somebody who may not decide is not answered each time
+    else:
+        await chat.reply(said, "")
 
 
 async def at_random(stage: Stage, seed: int) -> None:

@@ -161,7 +161,7 @@ class FakeAdapter:
         """The messages that stand (in one place)."""
         return [each for each in self.messages if not each.deleted and destination in (None, each.destination)]
 
-    async def until(self, holds: Callable[[list[FakeMessage]], bool], *, limit_s: float = 5.0) -> list[FakeMessage]:
+    async def until(self, holds: Callable[[list[FakeMessage]], bool], *, limit_s: float = 20.0) -> list[FakeMessage]:
         """The standing messages once `holds` for them; TimeoutError after `limit_s` of real time."""
         async with asyncio.timeout(limit_s):
             while not holds(self.shown()):

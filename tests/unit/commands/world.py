@@ -47,7 +47,7 @@ PROFILE = Profile(
 )
 
 
-async def until(holds: Callable[[], Awaitable[bool]], limit_s: float = 5.0) -> None:
+async def until(holds: Callable[[], Awaitable[bool]], limit_s: float = 20.0) -> None:
     """Return once `holds`; TimeoutError after `limit_s` of real time."""
     async with asyncio.timeout(limit_s):
         while not await holds():  # noqa: ASYNC110  # the store has no event for what is waited for here
@@ -210,7 +210,7 @@ class World:
 
     async def idle(self) -> None:
         """Wait until nothing is due to be sent, nor under way."""
-        async with asyncio.timeout(5.0):
+        async with asyncio.timeout(20.0):
             await self.dispatcher.idle()
 
 

@@ -20,7 +20,7 @@ class Terminal:
         self._descriptor = descriptor
         self._read_to = 0
 
-    async def expect(self, text: str, timeout_s: float = 15.0) -> str:
+    async def expect(self, text: str, timeout_s: float = 40.0) -> str:
         """What came up to and including `text`, from where the last expectation ended."""
         loop = asyncio.get_running_loop()
         try:

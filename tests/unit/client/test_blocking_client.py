@@ -146,7 +146,8 @@ def test_a_door_to_a_loop_that_stops_lets_its_callers_go() -> None:
 
 
 INTERRUPTED = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the parent left, such as a shell in the background
 from signoff.client import BlockingClient
 from signoff.model import Command
 with BlockingClient(sys.argv[1], session_id="s", environ={}) as client:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pty
+import termios
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -36,6 +37,14 @@ class Terminal:
     def type(self, line: str) -> None:
         """A line with Enter."""
         os.write(self._descriptor, line.encode() + b"\n")
+
+    async def type_hidden(self, line: str, timeout_s: float = 40.0) -> None:
+        """A line where nothing typed is shown. What stands in the keyboard's buffer is thrown away when the terminal
+        stops showing, which is after the question was printed: so this waits until it has stopped."""
+        async with asyncio.timeout(timeout_s):
+            while termios.tcgetattr(self._descriptor)[3] & termios.ECHO:
+                await asyncio.sleep(0.01)
+        self.type(line)
 
     async def ended(self, timeout_s: float = 15.0) -> int:
         """The exit code, once everything was read."""

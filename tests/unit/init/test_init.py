@@ -220,10 +220,10 @@ async def test_the_dialogue_binds_whoever_sends_the_code(shell: Shell, telegram:
     async with on_terminal(shell, "init", await origin(telegram), "--platform", "telegram") as terminal:
         await terminal.expect("@BotFather")
         await terminal.expect("Bot token")
-        terminal.type("123456:MISTYPED")
+        await terminal.type_hidden("123456:MISTYPED")
         await terminal.expect("Telegram rejects the bot's token")
         await terminal.expect("Bot token")
-        terminal.type(TOKEN)
+        await terminal.type_hidden(TOKEN)
         await terminal.expect("Telegram knows the bot as @ops_signoff_bot")
         await terminal.expect("Bind yourself as the first approver now?")
         terminal.type("y")

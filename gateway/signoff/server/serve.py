@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
@@ -71,15 +72,16 @@ async def serve(
         stack.push_async_callback(hall.drained)
         stack.callback(backlog.close)
         await backlog.begin()
-        runner = await _runner(stack, api.handle, bounds)
-        bound = Bound(api=await _listen(runner, host, port, "gateway.port"))
+        server = await _server(stack, api.handle, bounds)
+        bound = Bound(api=await _listen(stack, server, host, port, "gateway.port"))
         if hooks is not None:
-            apart = await _runner(stack, Hooks(core, hall).handle, bounds)
-            bound = _with(bound, hooks=await _listen(apart, *hooks, "gateway.hooks_port"))
+            apart = await _server(stack, Hooks(core, hall).handle, bounds)
+            bound = _with(bound, hooks=await _listen(stack, apart, *hooks, "gateway.hooks_port"))
         if state_dir is not None:
             sock = stack.enter_context(local_socket(state_dir))
-            local = await _runner(stack, api.handle, bounds)
-            await web.SockSite(local, sock).start()
+            local = await _server(stack, api.handle, bounds)
+            listener = await asyncio.get_running_loop().create_server(local, sock=sock, backlog=_BACKLOG)
+            stack.push_async_callback(_closed, listener)
             bound = _with(bound, socket=Path(sock.getsockname()))
         # Runs first at the end: a wait that still stood would hold up the listeners' own ending.
         stack.callback(streams.close)
@@ -93,20 +95,33 @@ def _with(bound: Bound, *, hooks: str | None = None, socket: Path | None = None)
     return Bound(api=bound.api, hooks=hooks or bound.hooks, socket=socket or bound.socket)
 
 
-async def _runner(stack: AsyncExitStack, handler: object, bounds: Bounds) -> web.ServerRunner:
+async def _server(stack: AsyncExitStack, handler: object, bounds: Bounds) -> BoundedServer:
+    """What answers on a listener; at the end it waits for the answers under way."""
     server = BoundedServer(handler, bounds=bounds, access_log=None, lingering_time=_LINGER_S)
     runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_S)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
-    return runner
+    return server
 
 
-async def _listen(runner: web.ServerRunner, host: str, port: int, setting: str) -> str:
-    site = web.TCPSite(runner, host, port, backlog=_BACKLOG)
+async def _listen(stack: AsyncExitStack, server: BoundedServer, host: str, port: int, setting: str) -> str:
+    loop = asyncio.get_running_loop()
     try:
-        await site.start()
+        listener = await loop.create_server(server, host, port, backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
         raise ConfigError(f"{host}:{port} cannot be listened on: {error}. Set {setting}.") from None
-    address = runner.addresses[0]
+    stack.push_async_callback(_closed, listener)
+    address = listener.sockets[0].getsockname()
     name = f"[{address[0]}]" if ":" in address[0] else address[0]
     return f"http://{name}:{address[1]}"
+
+
+async def _closed(listener: asyncio.Server) -> None:
+    """Close a listener. Accepting ends two steps of the loop earlier: asyncio drops a connection, open, that it
+    accepted in the very step in which its server is closed, and it would stay so until it is collected."""
+    loop = asyncio.get_running_loop()
+    for sock in listener.sockets:
+        loop.remove_reader(sock)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    listener.close()

@@ -8,10 +8,11 @@ import socket
 from urllib.parse import urlsplit
 
 import pytest
+from tests.unit.server.world import FakeCore, profiles
+
 from signoff.clock import SystemClock
 from signoff.server import serve
 from signoff.stores.open import open_store
-from tests.unit.server.world import FakeCore, profiles
 
 CALLERS = 5
 

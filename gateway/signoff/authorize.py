@@ -88,6 +88,16 @@ def local_actor(user_id: int, via: Literal["cli", "api"] = "cli") -> Actor:
     return Actor(type="person", platform="local", user_id=str(user_id), via=via)
 
 
+def listed_on(profile: Profile, platform: str) -> tuple[str, ...]:
+    """The accounts on a platform that may decide and are named one by one, not by a role or group."""
+    found: dict[str, None] = {}
+    for name in profile.approvers.get(platform, ()):
+        principal = profile.principals.get(name)
+        accounts = principal.accounts if principal is not None else (f"{platform}:{name}",)
+        found |= {account.partition(":")[2]: None for account in accounts if account.startswith(f"{platform}:")}
+    return tuple(user for user in found if not user.startswith(("role:", "group:")))
+
+
 def principal_of(profile: Profile, person: Person) -> str | None:
     """The person behind a chat account, where the profile binds one."""
     account = f"{person.platform}:{person.user_id}"

@@ -81,6 +81,10 @@ class ProfileInbox:
         """What waits in a place."""
         return await self._commands.pending(self._profile, place, person)
 
+    def approvers(self) -> Sequence[str]:
+        """Whose press is to be expected."""
+        return self._taps.approvers(self._profile, self._info.platform)
+
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """Open cards are posted anew in the chat's new id."""
         change = partial(

@@ -150,6 +150,10 @@ class Inbox(Protocol):
         who may not decide."""
         ...
 
+    def approvers(self) -> Sequence[str]:
+        """The users of this platform who may decide and are named one by one: those whose press is to be expected."""
+        ...
+
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """A chat got a new id; open cards are posted anew there."""
         ...

@@ -78,6 +78,7 @@ class SlackAdapter:
         self._sender = Sender(self._sends, config, self._threads, self._echo.posted)
         self._people = People(self._answers, self._who)
         self._hook = Hook(config.signing_secret or "-", config.slow_event_s, lambda: self._intake, self._requested)
+        self._inbox: Inbox | None = None
         self._intake: Intake | None = None
         self._links: Links | None = None
         self._me: Me | None = None
@@ -93,6 +94,8 @@ class SlackAdapter:
         card therefore not sent: the whole text is not in reach there. A person's id as the chat raises `ChatMoved` to
         the direct chat with them.
         """
+        if self._inbox is not None:
+            self._people.expect(self._inbox.approvers())
         return await self._sender.post(destination, card, reply_to)
 
     async def update(self, destination: Destination, message_id: str, card: Card) -> None:
@@ -122,6 +125,7 @@ class SlackAdapter:
     async def aclose(self) -> None:
         """Close the connections."""
         self._watch.stopped()
+        await self._people.aclose()
         for web in (self._sends, self._answers):
             await web.aclose()
 
@@ -130,6 +134,7 @@ class SlackAdapter:
     async def run(self, inbox: Inbox) -> None:
         """Receive until cancelled. Raises `AdapterFatal` once Slack has refused a token twice in a row."""
         self._watch.begin()
+        self._inbox = inbox
         intake = Intake(
             inbox,
             self._clock,

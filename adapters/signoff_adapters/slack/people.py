@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import islice
 
 import msgspec
 from msgspec import Struct
 
+from ..tasks import Jobs, drain
 from .calls import CallFailed, Refused, Web
 from .memory import Recent
 from .wire import Me
 
 KNOWN_FOR_S = 300.0
 """How long an answer about a person holds: so long somebody may still decide who has just been made a guest."""
+FRESH_S = 150.0
+"""An answer older than this is renewed when a press is to be expected."""
+EXPECTED = 20
+"""Of so many people at most a press is expected: Slack takes about a hundred such questions a minute."""
 _UNKNOWN = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
 _log = logging.getLogger(__name__)
 
@@ -57,6 +63,27 @@ class People:
         self._me = me
         self._seconds = seconds
         self._known: Recent[str, tuple[float, Standing]] = Recent()
+        self._jobs = Jobs()
+        self._asked: set[str] = set()
+        """Those who are being asked about beforehand."""
+
+    def expect(self, user_ids: Iterable[str]) -> None:
+        """A card goes out that these people may press: ask about them now, so that the press need not wait for it."""
+        for user_id in islice(user_ids, EXPECTED):
+            known = self._known.get(user_id)
+            if user_id not in self._asked and (known is None or self._seconds() - known[0] > FRESH_S):
+                self._asked.add(user_id)
+                self._jobs.spawn(self._beforehand(user_id))
+
+    async def aclose(self) -> None:
+        """Ask nothing more."""
+        await drain(lambda: set(self._jobs), 0.0)
+
+    async def _beforehand(self, user_id: str) -> None:
+        try:
+            await self._ask(user_id)
+        finally:
+            self._asked.discard(user_id)
 
     async def about(self, user_id: str, team: str | None) -> Standing | None:
         """The person's standing; None when Slack does not say, and then nothing may be decided.
@@ -68,6 +95,9 @@ class People:
         known = self._known.get(user_id)
         if known is not None and self._seconds() - known[0] < KNOWN_FOR_S:
             return known[1]
+        return await self._ask(user_id)
+
+    async def _ask(self, user_id: str) -> Standing | None:
         try:
             answer = await self._web.call("users.info", query={"user": user_id})
             user = msgspec.convert(answer, _Answer).user

@@ -170,6 +170,8 @@ class RecordingInbox:
         self.reply: Reply | None = None
         """What a typed message is answered with, where the adapter shows it."""
         self.suggestions: tuple[Suggestion, ...] = ()
+        self.named: tuple[str, ...] = ()
+        """The users who may decide."""
         self.tries = 0
         """How often the poisoned message was handed in."""
         self.held: set[str] = set()
@@ -199,6 +201,10 @@ class RecordingInbox:
     async def pending(self, place: Destination, person: Person) -> tuple[Suggestion, ...]:
         """As told."""
         return self.suggestions
+
+    def approvers(self) -> tuple[str, ...]:
+        """As told."""
+        return self.named
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """Keep it."""

@@ -401,6 +401,23 @@ async def test_a_person_whom_slack_does_not_tell_decides_nothing(stage: SlackSta
     assert [(tap.token, tap.person.name, tap.person.guest) for tap in inbox.taps] == [("t-deny", "Ana", False)]
 
 
+async def test_approvers_are_asked_about_when_a_card_goes_out(stage: SlackStage) -> None:
+    await stage.slack.add_user("U0GUEST", "Gus", is_restricted=True)
+    await stage.slack.join(GROUP, "U0GUEST")
+    inbox = RecordingInbox()
+    inbox.named = (ANA, "U0GUEST", "U0NOBODY")
+    async with running(stage, inbox) as adapter:
+        posted = await adapter.post(stage.group, card())
+        asked = await stage.slack.wait_for_log(lambda seen: len(seen) == 3, method="users.info")
+        assert len(asked) == 3
+        await adapter.post(stage.group, card())
+        for user in (ANA, "U0GUEST"):
+            await stage.slack.answer_of(await stage.slack.press(user, GROUP, posted.message_id, "t-approve"))
+        again = await stage.slack.wait_for_log(lambda seen: len(seen) == 4, method="users.info")
+        assert again[3].parameters["user"] == "U0NOBODY", "only whom Slack does not know is asked about again"
+    assert [(tap.person.user_id, tap.person.guest) for tap in inbox.taps] == [(ANA, False), ("U0GUEST", True)]
+
+
 async def test_a_person_is_asked_for_once(stage: SlackStage) -> None:
     async with running(stage, RecordingInbox()) as adapter:
         posted = await adapter.post(stage.group, card())

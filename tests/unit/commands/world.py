@@ -73,6 +73,10 @@ class Inbox:
         """What a half-typed id may mean."""
         return await self._world.commands.pending("default", place, person)
 
+    def approvers(self) -> tuple[str, ...]:
+        """Nobody taps here."""
+        return ()
+
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """No chat moves here."""
 

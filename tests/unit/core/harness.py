@@ -101,6 +101,9 @@ class _Inbox:
 
     async def unanswered(self, tap: Tap, answer: Answer) -> None: ...
 
+    def approvers(self) -> tuple[str, ...]:
+        return ()
+
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None: ...
 
     async def load(self, name: str) -> str | None:

@@ -1,10 +1,12 @@
-"""Which tests the quick suite leaves to the heavy run."""
+"""Which tests the quick suite leaves to the heavy run, and what is printed at the end."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+
+from tests.scenarios.matrix import Matrix
 
 HERE = Path(__file__).parent
 SLOW = tuple(
@@ -23,8 +25,10 @@ SLOW = tuple(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
+    """Register the marker, and in the process that prints the summary the matrix of stories and transports."""
     config.addinivalue_line("markers", "quick: among slow tests, for the quick suite all the same")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Matrix(config))
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -11,6 +11,7 @@ from zlib import crc32
 import pytest
 
 from tests.scenarios import gateways, matrix
+from tests.scenarios.on_console import Console
 from tests.scenarios.on_discord import DiscordGateway, DiscordHttp
 from tests.scenarios.on_slack import SlackHttp, SlackSocket
 from tests.scenarios.on_telegram import TelegramPoll, TelegramWebhook
@@ -23,6 +24,7 @@ TRANSPORTS: tuple[type[Transport], ...] = (
     DiscordHttp,
     SlackSocket,
     SlackHttp,
+    Console,
 )
 STORES = ("sqlite",)
 _COLUMNS = [f"{transport.name} x {store}" for transport in TRANSPORTS for store in STORES]

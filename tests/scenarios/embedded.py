@@ -1,6 +1,7 @@
 """A program that holds a gateway itself: it asks, acts, ends, and tells what it left behind.
 
-`python -m tests.scenarios.embedded CONFIG PLACE COMMAND [PLACE COMMAND]...` prints one JSON object a line.
+`python -m tests.scenarios.embedded [--pages] CONFIG PLACE COMMAND [PLACE COMMAND]...` prints one JSON object a line.
+With `--pages` it also serves the web console, as a program must whose people answer there.
 """
 
 from __future__ import annotations
@@ -10,11 +11,15 @@ import json
 import os
 import sys
 import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 
 from signoff.config import load_config
+from signoff.console import Console
 from signoff.gateway import Gateway
 from signoff.model import Command, Destination
+from signoff.server import serve
 
 
 def open_files() -> set[str]:
@@ -33,9 +38,18 @@ def say(**facts: object) -> None:
     print(json.dumps(facts), flush=True)
 
 
-async def work(config: Path, questions: list[tuple[str, str]]) -> None:
+@asynccontextmanager
+async def pages_of(gateway: Gateway) -> AsyncIterator[None]:
+    """Serve the web console until the block is left."""
+    console, settings = Console(gateway), gateway.config.gateway
+    async with serve(gateway, port=settings.port, state_dir=settings.state_dir, pages=console) as bound:
+        console.opened(bound.api)
+        yield
+
+
+async def work(config: Path, questions: list[tuple[str, str]], *, pages: bool) -> None:
     """Ask about every command at once in its place, "run" what may run, and end."""
-    async with Gateway(load_config(config)) as gateway:
+    async with Gateway(load_config(config)) as gateway, pages_of(gateway) if pages else nullcontext():
 
         async def one(place: str, command: str) -> None:
             platform, _, chat = place.partition(":")
@@ -52,9 +66,10 @@ async def work(config: Path, questions: list[tuple[str, str]]) -> None:
 
 async def main() -> None:
     """Compare what there was before with what is left."""
-    config, *words = sys.argv[1:]
+    pages = "--pages" in sys.argv
+    config, *words = [word for word in sys.argv[1:] if word != "--pages"]
     before, threads = open_files(), set(threading.enumerate())
-    await work(Path(config), list(zip(words[::2], words[1::2], strict=True)))
+    await work(Path(config), list(zip(words[::2], words[1::2], strict=True)), pages=pages)
     await asyncio.get_running_loop().shutdown_default_executor()
     say(
         tasks=[task.get_name() for task in asyncio.all_tasks() - {asyncio.current_task()}],

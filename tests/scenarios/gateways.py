@@ -133,6 +133,10 @@ class GatewayProcess:
         lines = [line for log in sorted(self.folder.glob("gateway-*.log")) for line in log.read_text().splitlines()]
         return [line for line in lines if any(sign in line for sign in DEFECTS)]
 
+    def logged(self, text: str) -> bool:
+        """Whether a line of its logs has that in it."""
+        return any(text in log.read_text() for log in self.folder.glob("gateway-*.log"))
+
     def arm(self) -> None:
         """From now on the launcher acts at its hop."""
         self.armed.touch()

@@ -31,7 +31,10 @@ import msgspec
 import signoff.gateway as root
 from signoff import dispatcher
 from signoff.config import load_config
+from signoff.console.answering import Answering, Asked
+from signoff.console_adapter import ConsoleAdapter
 from signoff.inbox import ProfileInbox
+from signoff.model import Actor
 from signoff.ports import Clock, Store, Tx
 from signoff.serving import Addresses, run_gateway
 from signoff.stores.open import open_store
@@ -111,6 +114,17 @@ def poisoned(call: Call, poison: str) -> Call:
     return wrapped
 
 
+def poisoned_form(call: Call, poison: str) -> Call:
+    """The console's answering of a form, which fails at a reason that contains `poison`."""
+
+    async def wrapped(answering: Answering, profile: str, asked: Asked, actor: Actor) -> Any:
+        if poison in asked.reason:
+            raise RuntimeError(f"{poison} cannot be handled")
+        return await call(answering, profile, asked, actor)
+
+    return wrapped
+
+
 def prepare(options: argparse.Namespace) -> None:
     """Wrap what the gateway will be made of."""
     hops = Hops(options.config.parent, options.kill, options.hold)
@@ -120,8 +134,7 @@ def prepare(options: argparse.Namespace) -> None:
         return HoppingStore(open_store(url, clock), hops)
 
     vars(root)["open_store"] = opened
-    for point in entry_points(group="signoff.adapters"):
-        adapter = point.load()
+    for adapter in (ConsoleAdapter, *(point.load() for point in entry_points(group="signoff.adapters"))):
         for name in ("post", "update"):
             setattr(adapter, name, hopping(getattr(adapter, name), name, hops))
         if options.fast:
@@ -132,6 +145,7 @@ def prepare(options: argparse.Namespace) -> None:
         limits.PER_MINUTE.update(dict.fromkeys(limits.PER_MINUTE, 1_000_000))
     if options.poison:
         setattr(ProfileInbox, "message", poisoned(ProfileInbox.message, options.poison))  # noqa: B010  # a method
+        setattr(Answering, "decide", poisoned_form(Answering.decide, options.poison))  # noqa: B010
 
 
 async def serve(options: argparse.Namespace) -> list[str]:
@@ -163,7 +177,7 @@ def main() -> None:
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--kill", help="the hop at which the process ends itself by SIGKILL")
     parser.add_argument("--hold", help="the hop at which it waits while it is armed")
-    parser.add_argument("--poison", help="a text whose message the gateway cannot handle")
+    parser.add_argument("--poison", help="a text that the gateway cannot handle")
     parser.add_argument("--lease", type=float, default=dispatcher.LEASE_S, help="how long what is under way is held, s")
     parser.add_argument("--fast", action="store_true", help="send as fast as the platform takes it")
     options = parser.parse_args()

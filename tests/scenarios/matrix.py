@@ -15,6 +15,7 @@ COLUMNS = [
     "discord-http x sqlite",
     "slack-socket x sqlite",
     "slack-http x sqlite",
+    "console x sqlite",
 ]
 EVERYTHING = "heavy or not heavy"
 

@@ -34,6 +34,7 @@ class Stage:
 
     async def open(self, *launch: str) -> None:
         """Start the gateway (through the launcher where `launch` says how) and make the keys."""
+        self.chat.meets(self.gateway)
         await self.chat.serves(self.gateway.hooks_url)
         if "--fast" in launch:
             await self.chat.lift_limits()

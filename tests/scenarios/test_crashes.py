@@ -17,8 +17,8 @@ LOST_WITHIN_S = 45.0
 """A lease lapses, then 10 s pass without a tap; the rest is leeway for a busy machine."""
 LEASE = ("--lease", "6")
 """What a killed gateway had under way is free again after so many seconds, in place of 20."""
-COMMAND = "rm -rf ./target"
-BESIDE = "rm -rf ./beside"
+COMMAND = "deploy ./target"
+BESIDE = "deploy ./beside"
 
 
 class Hop(Struct, frozen=True, kw_only=True):
@@ -26,11 +26,15 @@ class Hop(Struct, frozen=True, kw_only=True):
 
     name: str
     at: str
-    """The launcher's hop."""
+    """The launcher's hop; `{deciding}` is the change that a press makes on this transport."""
     during: Literal["ask", "tap"]
     """What takes the gateway there."""
     hold: bool = False
     """The gateway stands still there, and is killed once the person has read the answer to the tap."""
+
+    def on(self, chat: Transport) -> str:
+        """The launcher's hop on this transport."""
+        return self.at.format(deciding=chat.deciding)
 
 
 HOPS = (
@@ -38,8 +42,8 @@ HOPS = (
     Hop(name="after the insert", at="after asking.ask", during="ask"),
     Hop(name="before the lease", at="before sending.lease", during="ask"),
     Hop(name="after the post", at="after post", during="ask"),
-    Hop(name="before the decision", at="before tapping.press", during="tap"),
-    Hop(name="after the decision", at="after tapping.press", during="tap"),
+    Hop(name="before the decision", at="before {deciding}", during="tap"),
+    Hop(name="after the decision", at="after {deciding}", during="tap"),
     Hop(name="after the answer", at="before update", during="tap", hold=True),
     Hop(name="after the edit", at="after update", during="tap"),
     Hop(name="before the claim", at="before claiming.claim", during="tap"),
@@ -86,7 +90,7 @@ async def killed_at(hop: Hop, stage: Stage) -> Killed:
         await soon(gateway.stands)
         await gateway.kill()
     assert await gateway.ended() == -9
-    assert gateway.reached.read_text() == hop.at
+    assert gateway.reached.read_text() == hop.on(chat)
     return Killed(stage=stage, place=place, beside=beside_card, tasks=(beside, target), tap=tap)
 
 
@@ -98,7 +102,7 @@ async def finished(killed: Killed) -> None:
     async with asyncio.timeout(30):
         await asyncio.gather(beside, target)
     assert stage.ran == [COMMAND]
-    assert "Denied by “Bo”" in (await chat.becomes(killed.beside, "not run")).text
+    assert f"Denied by {chat.called('bo')}" in (await chat.becomes(killed.beside, "not run")).text
     ended = [e.approval or {} for e in await stage.events("approval.resolved")]
     assert sorted(a["outcome"] for a in ended) == ["approved", "denied"]
     target_id = next(a["request_id"] for a in ended if a["outcome"] == "approved")
@@ -109,14 +113,14 @@ async def finished(killed: Killed) -> None:
 async def shown(card: Seen, chat: Transport) -> None:
     """The card tells the whole story in the end; an edit that was under way waits for its lease to lapse."""
     last = await chat.becomes(card, "Succeeded: exit code 0", LOST_WITHIN_S)
-    assert last.text.startswith("✅ Approved once by “Ana”"), last
+    assert last.text.startswith(f"✅ Approved once by {chat.called('ana')}"), last
 
 
 async def told(hop: Hop, kind: type[Transport], folder: Path, turns: asyncio.Semaphore, *, to_the_end: bool) -> None:
     """One cell: killed at the hop, started again, and the story goes on as if nothing had been."""
     how = "--hold" if hop.hold else "--kill"
     place = folder / hop.name.replace(" ", "-")
-    async with turns, kind.opened() as chat, staged(chat, place, how, hop.at, *LEASE) as stage:
+    async with turns, kind.opened() as chat, staged(chat, place, how, hop.on(chat), *LEASE) as stage:
         killed = await killed_at(hop, stage)
         await stage.gateway.start()
         card = await chat.card(killed.place, COMMAND) if killed.tap is None else None
@@ -181,8 +185,8 @@ async def two_copies_after_the_post(kind: type[Transport], folder: Path) -> None
             assert len([m for m in await chat.seen(killed.place) if COMMAND in m.text]) == 1
             return
         assert "Approve once" in (await chat.again(first)).buttons
-        assert "Already approved by “Ana”" in await chat.tapped("bo", first, "Deny")
-        await chat.becomes(first, "Approved once by “Ana”")
+        assert f"Already approved by {chat.called('ana')}" in await chat.tapped("bo", first, "Deny")
+        await chat.becomes(first, f"Approved once by {chat.called('ana')}")
 
 
 @pytest.mark.heavy

@@ -31,7 +31,7 @@ class Told(Struct, kw_only=True):
 
     @property
     def command(self) -> str:
-        return f"rm -rf ./{self.name}"
+        return f"deploy ./{self.name}"
 
 
 async def approve(stage: Stage, told: Told, card: Seen) -> None:
@@ -40,13 +40,13 @@ async def approve(stage: Stage, told: Told, card: Seen) -> None:
 
 async def deny_with_a_tap(stage: Stage, told: Told, card: Seen) -> None:
     await stage.chat.tapped("ana", card, "Deny, because…")
-    panel = await stage.chat.panel("ana", card, "the agent reads the reason")
+    panel = await stage.chat.panel("ana", card, stage.chat.reason_panel)
     assert "too risky" in await stage.chat.tapped("ana", panel, "Too risky")
 
 
 async def deny_with_words(stage: Stage, told: Told, card: Seen) -> None:
     await stage.chat.tapped("bo", card, "Deny, because…")
-    panel = await stage.chat.panel("bo", card, "the agent reads the reason")
+    panel = await stage.chat.panel("bo", card, stage.chat.reason_panel)
     await stage.chat.give_reason("bo", card, panel, REASON)
 
 
@@ -56,7 +56,7 @@ async def wait(stage: Stage, told: Told, card: Seen) -> None:
 
 async def stop(stage: Stage, told: Told, card: Seen) -> None:
     said = await stage.chat.type("ana", card.place, "/stop", reply_to=card)
-    await stage.chat.reply(said, "stopped session")
+    await stage.chat.reply(said, stage.chat.stopped(told.name))
 
 
 ENDINGS = (
@@ -144,7 +144,7 @@ async def hook_is_blocked(stage: Stage) -> ApprovalRecord:
     """A webhook session has nobody in front of it: no card, no wait."""
     session = await stage.session("hook", None, kind="webhook")
     async with asyncio.timeout(5):
-        record = await stage.ask("rm -rf ./hook", session)
+        record = await stage.ask("deploy ./hook", session)
     assert "approvals.unattended_mode" in record.message
     await check_told(stage, record, Told(name="hook", act=wait, outcome="blocked"))
     return record

@@ -16,25 +16,28 @@ from tests.scenarios.transport import PEOPLE, Person, Seen, Transport
 
 QUICK_ROUNDS, MANY_ROUNDS = 4, 24
 QUICK_SEEDS, MANY_SEEDS = 3, 20
-LATE: dict[tuple[str, Person], str] = {
-    ("approved", "ana"): "You already approved this at ",
-    ("approved", "bo"): "Already approved by “Ana” [",
-    ("denied", "ana"): "Already denied by “Bo” [",
-    ("denied", "bo"): "You already denied this at ",
-    ("timeout", "ana"): "Timeout: it expired at ",
-    ("timeout", "bo"): "Timeout: it expired at ",
-    ("cancelled", "ana"): "Stopped by “Ana” [",
-    ("cancelled", "bo"): "Stopped by “Ana” [",
-}
-"""What somebody who came too late is told, by the outcome that came before: who or what it was."""
+
+
+def late(chat: Transport, outcome: str | None, who: Person) -> str:
+    """What somebody who came too late is told, by the outcome that came before: who or what it was."""
+    return {
+        ("approved", "ana"): "You already approved this at ",
+        ("approved", "bo"): f"Already approved by {chat.named('ana')} at ",
+        ("denied", "ana"): f"Already denied by {chat.named('bo')} at ",
+        ("denied", "bo"): "You already denied this at ",
+        ("timeout", "ana"): "Timeout: it expired at ",
+        ("timeout", "bo"): "Timeout: it expired at ",
+        ("cancelled", "ana"): f"Stopped by {chat.named('ana')} at ",
+        ("cancelled", "bo"): f"Stopped by {chat.named('ana')} at ",
+    }[outcome or "", who]
 
 
 async def test_a_tap_before_the_send_returns_counts(chat: Transport, tmp_path: Path) -> None:
     place = await chat.group()
-    async with staged(chat, tmp_path) as stage:
+    async with staged(chat, tmp_path, *chat.slowed("card")) as stage:
         session = await stage.session("early", place)
         await chat.slow(place, 4)
-        asked = stage.work("rm -rf ./early", session)
+        asked = stage.work("deploy ./early", session)
         card = await chat.card(place, "./early")
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -47,11 +50,11 @@ async def test_a_tap_before_the_send_returns_counts(chat: Transport, tmp_path: P
 
 async def test_a_reason_typed_before_the_send_of_its_prompt_returns_counts(chat: Transport, tmp_path: Path) -> None:
     place = await chat.group()
-    async with staged(chat, tmp_path) as stage:
-        asked = stage.work("rm -rf ./reason", await stage.session("reason", place))
+    async with staged(chat, tmp_path, *chat.slowed("reason")) as stage:
+        asked = stage.work("deploy ./reason", await stage.session("reason", place))
         card = await chat.card(place, "./reason")
         await chat.tapped("ana", card, "Deny, because…")
-        panel = await chat.panel("ana", card, "the agent reads")
+        panel = await chat.panel("ana", card, chat.reason_panel)
         await chat.slow(place, 4)
         await chat.give_reason("ana", card, panel, "Not on a Friday.")
         async with asyncio.timeout(3):
@@ -77,7 +80,7 @@ async def race(stage: Stage, number: int, *, at_the_deadline: bool) -> None:
     chat, dice = stage.chat, random.Random(number)
     place = await chat.group()
     session = await stage.session(f"race-{number}", place)
-    command = f"rm -rf ./race-{number}"
+    command = f"deploy ./race-{number}"
     asked = stage.work(command, session, timeout_s=2 if at_the_deadline else 60)
     card = await chat.card(place, command)
     short_id = card.short_id
@@ -97,7 +100,7 @@ async def race(stage: Stage, number: int, *, at_the_deadline: bool) -> None:
         record = await asked
     answers = (chat.answer(each) if isinstance(each, str) else the_text(chat.reply(each, "")) for each in done)
     told = await asyncio.gather(*answers)
-    check_race(record, list(zip(acts, told, strict=True)))
+    check_race(chat, record, list(zip(acts, told, strict=True)))
     resolved = [(e.approval or {})["request_id"] for e in await stage.events("approval.resolved")]
     assert resolved.count(record.request_id) == 1
     assert stage.ran.count(command) == int(record.may_run)
@@ -109,25 +112,25 @@ async def the_text(reply: Awaitable[Seen]) -> str:
     return (await reply).text
 
 
-def check_race(record: ApprovalRecord, told: list[tuple[Act, str]]) -> None:
+def check_race(chat: Transport, record: ApprovalRecord, told: list[tuple[Act, str]]) -> None:
     """One was told to have won if a person decided, and wanted what the record says; each of the others is told who
     or what had come before; a stop tells what it found."""
     won = [act for act, text in told if "The agent is told" in text or "The agent reads" in text]
     assert [act.wants for act in won] == [record.outcome] * (record.outcome in ("approved", "denied")), told
     for act, text in told:
         if act.wants == "stop":
-            assert stop_found(record) in text, (record.outcome, told)
+            assert stop_found(chat, record) in text, (record.outcome, told)
         elif act not in won:
-            assert LATE[record.outcome or "", act.who] in text, (record.outcome, told)
+            assert late(chat, record.outcome, act.who) in text, (record.outcome, told)
 
 
-def stop_found(record: ApprovalRecord) -> str:
+def stop_found(chat: Transport, record: ApprovalRecord) -> str:
     """What a stop says of this request: it ended it, took its approval away, or came after it."""
     if record.outcome == "cancelled":
         return f"Cancelled, not run: {record.short_id}"
     if record.outcome == "approved" and not record.may_run:
         return f"Approved but not started, now void: {record.short_id}"
-    return "stopped session "
+    return chat.stopped(record.session_id)
 
 
 async def test_one_of_many_decides_and_the_others_are_told(chat: Transport, tmp_path: Path, thorough: bool) -> None:
@@ -161,7 +164,7 @@ async def four_cards(stage: Stage, seed: int) -> list[Open]:
         place = await stage.chat.group()
         session = await stage.session(f"four-{seed}-{side}", place)
         for number in range(2):
-            command = f"rm -rf ./four-{seed}-{side}-{number}"
+            command = f"deploy ./four-{seed}-{side}-{number}"
             asked = stage.work(command, session)
             card = await stage.chat.card(place, command)
             short_id = card.short_id
@@ -203,7 +206,9 @@ async def at_random(stage: Stage, seed: int) -> None:
             one.outcome, one.by = "denied", "bo"
             await stage.chat.tapped("bo", one.card, "Deny")
         record = await one.asked
-        assert (record.outcome, record.decided_by[0].user_id) == (one.outcome, stage.chat.user_id(one.by or "bo"))
+        made = stage.chat.made_by(one.by or "bo")
+        assert record.outcome == one.outcome
+        assert {name: getattr(record.decided_by[0], name) for name in made} == made
 
 
 async def test_no_press_touches_another_request(chat: Transport, tmp_path: Path, thorough: bool) -> None:
@@ -220,9 +225,9 @@ async def test_what_is_not_genuine_is_refused_privately_and_recorded(chat: Trans
     place, other = await chat.group(), await chat.group()
     async with staged(chat, tmp_path) as stage:
         session = await stage.session("here", place)
-        asked = stage.work("rm -rf ./here", session)
-        beside = stage.work("rm -rf ./beside", session)
-        there = stage.work("rm -rf ./there", await stage.session("there", other))
+        asked = stage.work("deploy ./here", session)
+        beside = stage.work("deploy ./beside", session)
+        there = stage.work("deploy ./there", await stage.session("there", other))
         card, near = await chat.card(place, "./here"), await chat.card(place, "./beside")
         far = await chat.card(other, "./there")
         await stage.delivered(3)
@@ -230,7 +235,7 @@ async def test_what_is_not_genuine_is_refused_privately_and_recorded(chat: Trans
         before = len(await chat.seen(place)) + len(await chat.seen(other))
 
         stranger = await chat.tapped("eve", card, "Approve once")
-        assert chat.user_id("eve") in stranger
+        assert stranger == chat.nobody_may if chat.draws_rows else chat.user_id("eve") in stranger
         for where, forged in (
             (card, "A" * len(token)),
             (card, token[:-1]),
@@ -240,11 +245,9 @@ async def test_what_is_not_genuine_is_refused_privately_and_recorded(chat: Trans
             (far, token),
         ):
             told = await chat.answer(await chat.forge("ana", where, forged or "x"))
-            assert told == "This button is not known here. Nothing was decided.", (where, forged)
+            assert chat.is_unknown(told), (where, forged, told)
         assert len(await chat.seen(place)) + len(await chat.seen(other)) == before, "a refusal is private"
-        said = await chat.type("ana", chat.direct("ana"), f"/approve {card.short_id}", forward=True)
-        if chat.hears_messages:
-            await chat.reply(said, "Forwarded, edited or anonymous messages decide nothing.")
+        assert [what for what, refused in await chat.impostors(card) if not refused] == []
         assert len(await stage.pending()) == 3
         refused = await stage.events("tap.refused")
         assert len(refused) >= 3
@@ -254,7 +257,7 @@ async def test_what_is_not_genuine_is_refused_privately_and_recorded(chat: Trans
         await chat.replay(tap)
         await chat.settled()
         assert (await asked).may_run
-        assert stage.ran == ["rm -rf ./here"]
+        assert stage.ran == ["deploy ./here"]
         await chat.tapped("bo", near, "Deny")
         await chat.tapped("bo", far, "Deny")
         assert [(await each).outcome for each in (beside, there)] == ["denied", "denied"]
@@ -263,11 +266,11 @@ async def test_what_is_not_genuine_is_refused_privately_and_recorded(chat: Trans
 async def test_without_approvers_nobody_decides_and_everybody_is_told_why(chat: Transport, tmp_path: Path) -> None:
     place = await chat.group()
     async with staged(chat, tmp_path, approvers=()) as stage:
-        asked = stage.work("rm -rf ./x", await stage.session("nobody", place), timeout_s=2)
+        asked = stage.work("deploy ./x", await stage.session("nobody", place), timeout_s=2)
         card = await chat.card(place, "./x")
-        assert "No approver is set up" in await chat.tapped("ana", card, "Approve once")
-        said = await chat.type("ana", place, "/approve all")
-        assert "No approver is set up" in (await chat.reply(said, "")).text
+        assert chat.nobody_may in await chat.tapped("ana", card, "Approve once")
+        said = await chat.type("ana", place, f"/approve {card.short_id}" if chat.draws_rows else "/approve all")
+        assert chat.nobody_may in (await chat.reply(said, "")).text
         refused = await stage.events("tap.refused")
         assert refused
         assert (await asked).outcome == "timeout"
@@ -282,12 +285,12 @@ async def test_a_reply_to_an_unknown_copy_decides_nothing_else(chat: Transport, 
     async with staged(chat, tmp_path) as stage:
         session = await stage.session("reply", place)
         await chat.trouble("answer_lost", place)
-        first = stage.work("rm -rf ./first", session, timeout_s=2)
+        first = stage.work("deploy ./first", session, timeout_s=2)
         orphan = await chat.card(place, "./first")
         token = await chat.token(orphan, "Approve once")
-        second = stage.work("rm -rf ./second", session)
+        second = stage.work("deploy ./second", session)
         card = await chat.card(place, "./second")
-        await stage.waiting("rm -rf ./second")
+        await stage.waiting("deploy ./second")
         assert (await first).outcome == "timeout"
         said = await chat.type("ana", place, "/approve", reply_to=orphan)
         assert ("Not run" if chat.knows_repeats else "nothing was decided") in (await chat.reply(said, "")).text
@@ -295,5 +298,5 @@ async def test_a_reply_to_an_unknown_copy_decides_nothing_else(chat: Transport, 
         assert "Timeout" in await chat.answer(await chat.forge("ana", orphan, token))
         await chat.becomes(orphan, "Timeout")
         said = await chat.type("ana", place, "/approve", reply_to=card)
-        assert "approved once" in (await chat.reply(said, "")).text
+        assert "approved once" in (await chat.reply(said, "")).text.lower()
         assert (await second).may_run

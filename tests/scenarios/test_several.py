@@ -43,7 +43,7 @@ async def test_one_answer_ends_the_cards_in_three_places(kinds: tuple[type[Trans
         async with several.staged(chats, tmp_path, settings=several.also_to(places)) as stage:
             session = await stage.session("everywhere", places["telegram"])
             for here, chat in chats.items():
-                asked = stage.work(f"rm -rf ./{here}", session)
+                asked = stage.work(f"deploy ./{here}", session)
                 cards = {name: await each.card(places[name], f"./{here}") for name, each in chats.items()}
                 assert len({card.short_id for card in cards.values()}) == 1
                 assert await chat.tapped("ana", cards[here], "Approve once") == "Approved once. The agent is told."
@@ -56,7 +56,7 @@ async def test_one_answer_ends_the_cards_in_three_places(kinds: tuple[type[Trans
                 elsewhere = f"{verdicts[here]} on {TITLES[here]}"
                 assert verdicts[here].startswith("✅ Approved once by “Ana”")
                 assert verdicts == {name: verdicts[here] if name == here else elsewhere for name in chats}
-            assert stage.ran == [f"rm -rf ./{name}" for name in chats]
+            assert stage.ran == [f"deploy ./{name}" for name in chats]
             assert await stage.metric() == {("approved", "none"): len(chats)}
 
 
@@ -67,7 +67,7 @@ async def serves(stage: Stage, chat: Transport) -> None:
     """A question is asked and answered there."""
     platform = several.platform_of(chat)
     place = await chat.group()
-    asked = stage.work(f"rm -rf ./on-{platform}", await stage.session(f"on-{platform}", place))
+    asked = stage.work(f"deploy ./on-{platform}", await stage.session(f"on-{platform}", place))
     await chat.tapped("ana", await chat.card(place, f"./on-{platform}"), "Approve once")
     assert (await asked).may_run
 
@@ -169,7 +169,7 @@ async def test_the_card_of_a_place_that_is_gone_falls_to_another_platform(
         async with several.staged(chats, tmp_path, settings=settings) as stage:
             session = await stage.session("gone", own)
             await leave(chats[gone], own)
-            asked = stage.work("rm -rf ./build", session)
+            asked = stage.work("deploy ./build", session)
             card = await chats[instead].card(other, "./build")
             assert "Asked here because" in card.text
             assert await chats[instead].tapped("bo", card, "Approve once") == "Approved once. The agent is told."

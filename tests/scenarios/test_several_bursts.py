@@ -93,7 +93,7 @@ async def fifty(chats: Mapping[str, Transport], cards: Mapping[str, Seen], dice:
 
 async def one_round(stage: Stage, chats: Mapping[str, Transport], places: Mapping[str, str], number: int) -> str:
     """One question with all its presses; the outcome."""
-    command = f"rm -rf ./round-{number:03}"
+    command = f"deploy ./round-{number:03}"
     asked = stage.work(command, "everywhere")
     found = await asyncio.gather(*(chat.card(places[name], command) for name, chat in chats.items()))
     cards = dict(zip(chats, found, strict=True))
@@ -149,7 +149,7 @@ WRITERS = 8
 
 async def submit(stage: Stage, http: aiohttp.ClientSession, session: str) -> None:
     """Ask everything in one session, over a few connections."""
-    commands = iter([f"rm -rf ./part-{number:03}" for number in range(QUESTIONS)])
+    commands = iter([f"deploy ./part-{number:03}" for number in range(QUESTIONS)])
 
     async def write() -> None:
         for command in commands:
@@ -164,7 +164,7 @@ async def tap_elsewhere(stage: Stage, chat: Transport, number: int) -> None:
     """A question in somebody's own chat meanwhile: its press is answered at once."""
     name = several.platform_of(chat)
     session = await stage.session(f"elsewhere-{name}-{number}", chat.direct("bo"))
-    asked = stage.work(f"rm -rf ./elsewhere-{name}-{number}", session)
+    asked = stage.work(f"deploy ./elsewhere-{name}-{number}", session)
     card = await chat.card(chat.direct("bo"), f"./elsewhere-{name}-{number}")
     tap = await chat.tap("bo", card, "Approve once")
     assert "Approved once" in await chat.answer(tap)

@@ -109,13 +109,13 @@ async def test_it_heals_and_tells(trap: Trap, tmp_path: Path) -> None:
         place = await chat.group()
         async with several.staged(chats, tmp_path) as stage:
             session = await stage.session("trapped", place)
-            before = stage.work("rm -rf ./before", session)
+            before = stage.work("deploy ./before", session)
             await chat.tapped("ana", await chat.card(place, "./before"), "Approve once")
             assert (await before).may_run
 
             async with asyncio.timeout(HEALED_WITHIN_S):
                 await trap.spring(chat.server)
-                asked = stage.work("rm -rf ./after", session)
+                asked = stage.work("deploy ./after", session)
                 card = await chat.card(place, "./after", HEALED_WITHIN_S)
                 assert "pproved once" in await chat.insist(await chat.tap("bo", card, "Approve once"), HEALED_WITHIN_S)
                 assert (await asked).may_run

@@ -23,7 +23,7 @@ NOTHING: dict[str, list[str]] = {"tasks": [], "threads": [], "files": []}
 async def open_cards(stage: Stage) -> tuple[list[Seen], list[asyncio.Task[ApprovalRecord]]]:
     """Cards in as many places, so that no tap waits for another one of its chat; an agent waits behind each."""
     places = [await stage.chat.group() for _ in range(OPEN)]
-    commands = [f"rm -rf ./part-{number:02}" for number in range(OPEN)]
+    commands = [f"deploy ./part-{number:02}" for number in range(OPEN)]
     asked: list[asyncio.Task[ApprovalRecord]] = []
     for place, command in zip(places, commands, strict=True):
         asked.append(stage.work(command, await stage.session(place, place)))
@@ -41,7 +41,7 @@ async def submit(stage: Stage, session: str, name: str) -> int:
     headers = {"Authorization": f"Bearer {stage.agent_key}"}
     async with aiohttp.ClientSession(stage.gateway.url, headers=headers) as http:
         for number in count():
-            action = {"kind": "command", "command": f"rm -rf ./{name}-{number}"}
+            action = {"kind": "command", "command": f"deploy ./{name}-{number}"}
             try:
                 async with http.post("/v1/approvals", json={"session_id": session, "action": action}) as answer:
                     if answer.status != 201:
@@ -68,7 +68,7 @@ async def not_ready(stage: Stage) -> bool:
 
 async def test_every_tap_taken_before_sigterm_is_answered_and_nothing_is_left(chat: Transport, tmp_path: Path) -> None:
     """The taps stand before their commit when the signal comes, and are let go only once the gateway is ending."""
-    async with staged(chat, tmp_path, "--fast", "--hold", "before tapping.press") as stage:
+    async with staged(chat, tmp_path, "--fast", "--hold", f"before {chat.deciding}") as stage:
         gateway = stage.gateway
         cards, asked = await open_cards(stage)
         busy = await stage.session("busy", await chat.group())
@@ -127,5 +127,5 @@ async def only_these_ran(stage: Stage, asked: list[asyncio.Task[ApprovalRecord]]
     """What was pressed ran once, and the others still wait."""
     async with asyncio.timeout(30):
         await asyncio.gather(*asked[:PRESSED])
-    assert sorted(stage.ran) == [f"rm -rf ./part-{number:02}" for number in range(PRESSED)]
+    assert sorted(stage.ran) == [f"deploy ./part-{number:02}" for number in range(PRESSED)]
     assert not any(task.done() for task in asked[PRESSED:])

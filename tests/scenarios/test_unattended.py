@@ -69,9 +69,9 @@ async def test_a_webhook_session_gets_no_card_and_never_waits_whoever_is_attache
         hook = await stage.session("hook", place, kind="webhook")
         await desk.attach(hook)
         async with desk.listening(hook):
-            born = await submitted(stage, "rm -rf ./born", hook)
+            born = await submitted(stage, "deploy ./born", hook)
             async with asyncio.timeout(AT_ONCE_S):
-                worked = await stage.work("rm -rf ./worked", hook)
+                worked = await stage.work("deploy ./worked", hook)
         assert (born["status"], born["outcome"]) == ("resolved", outcome)
         assert (worked.outcome, worked.may_run) == (outcome, outcome == "approved")
         for record in (await stage.agent.get(born["request_id"]), worked):
@@ -86,7 +86,7 @@ async def test_a_webhook_session_gets_no_card_and_never_waits_whoever_is_attache
         assert (status, refusal["error"]["code"]) == (409, "already_resolved")
 
         # A session with a person in it does get its cards in both places: the ones of before would have come first.
-        talk = stage.ask("rm -rf ./talk", await stage.session("talk", place))
+        talk = stage.ask("deploy ./talk", await stage.session("talk", place))
         cards = [await chat.card(each, "./talk") for each in (place, second)]
         assert [len(await chat.seen(each)) for each in (place, second)] == [1, 1]
         shown = {(e.approval or {})["session_id"] for e in await stage.events("approval.delivered")}
@@ -98,9 +98,9 @@ async def test_a_webhook_session_gets_no_card_and_never_waits_whoever_is_attache
 async def test_a_session_without_a_place_waits_only_while_somebody_is_attached(chat: Transport, tmp_path: Path) -> None:
     async with staged(chat, tmp_path) as stage, desk_of(stage) as desk:
         job = await stage.session("job", None, kind="api")
-        assert (await submitted(stage, "rm -rf ./before", job))["outcome"] == "blocked"
+        assert (await submitted(stage, "deploy ./before", job))["outcome"] == "blocked"
         await desk.attach(job)
-        asked = stage.work("rm -rf ./attached", job)
+        asked = stage.work("deploy ./attached", job)
 
         async def waits() -> bool:
             return bool(await stage.pending())
@@ -112,9 +112,9 @@ async def test_a_session_without_a_place_waits_only_while_somebody_is_attached(c
         record = await asked
         assert record.may_run
         assert [(who.type, who.principal) for who in record.decided_by] == [("person", "ana")]
-        open_one = await submitted(stage, "rm -rf ./open", job)
+        open_one = await submitted(stage, "deploy ./open", job)
         assert open_one["status"] == "pending"
         await desk.detach(job)
         ended = await stage.agent.get(open_one["request_id"])
         assert (ended.outcome, ended.cause) == ("cancelled", "notifier_gone")
-        assert (await submitted(stage, "rm -rf ./after", job))["outcome"] == "blocked"
+        assert (await submitted(stage, "deploy ./after", job))["outcome"] == "blocked"

@@ -6,9 +6,13 @@ import abc
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, ClassVar, Literal, Protocol, Self
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from tests.scenarios.gateways import GatewayProcess
 
 WAIT_S = 10.0
 """How long a story waits for what must happen; generous, since the machine may be busy."""
@@ -18,6 +22,8 @@ Person = Literal["ana", "bo", "eve"]
 PEOPLE: tuple[Person, ...] = ("ana", "bo", "eve")
 APPROVERS: tuple[Person, ...] = ("ana", "bo")
 
+Slow = Literal["card", "reason"]
+"""What takes its time: the send of a card, or what is sent to somebody who types a reason."""
 Trouble = Literal["refused", "kicked", "answer_lost", "never_answered", "limited", "edit_refused"]
 """`refused` and `kicked`: for good. `answer_lost`: the message stands and the sender does not learn it.
 `never_answered`: nothing stands and no answer comes. `limited`: come back in a few seconds."""
@@ -46,6 +52,35 @@ class Seen(Struct, frozen=True, kw_only=True):
     def short_id(self) -> str:
         """The request's id on a card: what its last line begins with."""
         return self.text.splitlines()[-1].split(" ")[0]
+
+
+class Way(Struct, frozen=True, kw_only=True):
+    """How people are asked: in a place, or without one by whoever looks."""
+
+    place: str | None
+    """The session's destination."""
+    kind: str = "chat"
+    seen_in: str
+    """Where the question is seen."""
+
+
+class Gone(Struct, frozen=True, kw_only=True):
+    """How a question ends that nobody can be asked, or can be asked any more."""
+
+    outcome: str
+    cause: str | None = None
+    told: str
+    """What the agent's user reads of it, among other words."""
+    at_least: timedelta = timedelta(0)
+    at_most: timedelta = timedelta(0)
+    """How long after it was asked."""
+
+
+class Whole(Struct, frozen=True, kw_only=True):
+    """The whole text of what a card shows only in part, and the card beside which that can be approved."""
+
+    text: str
+    card: Seen
 
 
 class Server(Protocol):
@@ -78,6 +113,41 @@ class Transport(abc.ABC):
     """The platform recognises a send that is repeated, so no second copy can come of a doubtful one."""
     groups_move: ClassVar[bool] = False
     """The platform gives a group another id by itself; otherwise only a person's id stands for a chat with one."""
+    draws_rows: ClassVar[bool] = False
+    """People look at what the gateway knows, so each card is right at once; elsewhere a card is a message, which has to
+    be sent and edited."""
+    serves_pages: ClassVar[bool] = False
+    """A program that holds a gateway itself must serve its pages, or nobody can answer."""
+    hands_cards_over: ClassVar[bool] = True
+    """The card of a question that another takes over becomes the other's; else it says its own end, and a new card
+    stands beside it."""
+    counts_later_ones: ClassVar[bool] = True
+    """An answer to all names what came after it, as left; else it knows only what had been listed."""
+    denies_all_with_a_reason: ClassVar[bool] = True
+    at_once: ClassVar[int] = 500
+    """How many cards one answer to all may mean."""
+    deciding: ClassVar[str] = "tapping.press"
+    """The store's change that a press makes."""
+    answering_all: ClassVar[str] = "answering_all.answer_all"
+    """The one that an answer to all makes."""
+    alarm: ClassVar[str | None] = "adapter.alarm"
+    """The event that tells of an update that could not be handled; None where the log does."""
+    replaced: ClassVar[str] = "nothing was decided"
+    """What is told to somebody who presses what a card offered before another question took it over."""
+    rest_is: ClassVar[str] = "in "
+    """Where a card says that the rest of a long text is: in the file beside it, or on a page of its own."""
+    reason_panel: ClassVar[str] = "the agent reads the reason"
+    """What somebody reads who is about to give a reason."""
+    nobody_may: ClassVar[str] = "No approver is set up"
+    """What everybody is told where nobody may decide."""
+    unasked: ClassVar[Gone] = Gone(outcome="notify_failed", told="refused the message")
+    """A question whose way turned out to lead nowhere."""
+    refusal: ClassVar[Gone] = Gone(outcome="notify_failed", told="refused the message")
+    """One whose way is taken away before anybody could see it, or while it waits."""
+    silence: ClassVar[Gone] = Gone(
+        outcome="notify_failed", told="nobody was asked", at_least=timedelta(seconds=15), at_most=timedelta(seconds=15)
+    )
+    """One that is asked when the platform has just vanished."""
     server: Server
 
     def __init__(self) -> None:
@@ -95,13 +165,28 @@ class Transport(abc.ABC):
     async def serves(self, hooks_url: str) -> None:  # noqa: B027  # most platforms learn it from the gateway
         """An operator tells the platform under which address the gateway's hooks listener is reached."""
 
+    def meets(self, gateway: GatewayProcess) -> None:  # noqa: B027  # platforms are called by the gateway
+        """People learn where the gateway is that they will look at."""
+
+    def slowed(self, what: Slow) -> tuple[str, ...]:
+        """How the gateway is launched of which `slow` will delay that."""
+        return ()
+
     @abc.abstractmethod
     def user_id(self, person: Person) -> str:
         """The person's id on the platform."""
 
+    def called(self, person: Person) -> str:
+        """The person's name in sentences."""
+        return f"“{person.capitalize()}”"
+
     def named(self, person: Person) -> str:
         """The person as verdicts name them."""
-        return f"“{person.capitalize()}” [{self.short} {self.user_id(person)}]"
+        return f"{self.called(person)} [{self.short} {self.user_id(person)}]"
+
+    def made_by(self, person: Person, *, all_at_once: bool = False) -> dict[str, str]:
+        """What the record says of the person who decided, by a button or by an answer to all."""
+        return {"user_id": self.user_id(person), **({"via": "approve_all"} if all_at_once else {})}
 
     # places
 
@@ -124,6 +209,21 @@ class Transport(abc.ABC):
     @abc.abstractmethod
     async def move(self, place: str) -> str:
         """The destination under which such a place goes on: a group gets another id, a person stands for a chat."""
+
+    async def way(self) -> Way:
+        """A way to people that ends when the platform vanishes."""
+        place = await self.group()
+        return Way(place=place, seen_in=place)
+
+    async def nowhere(self, kind: Trouble) -> Way:
+        """A way on which nobody can be asked, for a question that ends as `unasked` says."""
+        way = await self.way()
+        await self.block(way, kind)
+        return way
+
+    async def block(self, way: Way, kind: Trouble = "kicked") -> None:
+        """From now on nobody can be asked on this way; a question ends there as `refusal` says."""
+        await self.trouble(kind, way.seen_in, times=5)
 
     # what people see and do
 
@@ -192,6 +292,27 @@ class Transport(abc.ABC):
     async def give_reason(self, person: Person, card: Seen, panel: Seen, reason: str) -> None:
         """Choose to type a reason in the open panel of a card, and type it."""
 
+    async def whole(self, card: Seen) -> Whole:
+        """What a card shows only in part, in the one file that stands beside it."""
+        files = [message for message in await self.seen(card.place) if message.file is not None]
+        assert len(files) == 1
+        return Whole(text=(files[0].file or b"").decode(), card=card)
+
+    def is_open(self, message: Seen) -> bool:
+        """Whether it is a card that can be answered."""
+        return bool(message.buttons)
+
+    def is_unknown(self, told: str) -> bool:
+        """Whether that is what somebody is told who presses what we never made for that message."""
+        return told == "This button is not known here. Nothing was decided."
+
+    async def impostors(self, card: Seen) -> list[tuple[str, bool]]:
+        """What else looks like a deed of Ana's and is none: each, and whether it was refused."""
+        said = await self.type("ana", self.direct("ana"), f"/approve {card.short_id}", forward=True)
+        if self.hears_messages:
+            await self.reply(said, "Forwarded, edited or anonymous messages decide nothing.")
+        return []
+
     # troubles
 
     @abc.abstractmethod
@@ -213,6 +334,10 @@ class Transport(abc.ABC):
     @abc.abstractmethod
     async def odd_updates(self) -> None:
         """Deliver what no code can have foreseen."""
+
+    async def poison(self, card: Seen, text: str) -> None:
+        """Somebody sends, beside a card, what the launcher was told that the gateway cannot handle."""
+        await self.type("eve", card.place, f"/deny all {text}")
 
     @abc.abstractmethod
     async def settled(self) -> None:
@@ -249,7 +374,7 @@ class Transport(abc.ABC):
         """The card in a place that shows `text` and can be pressed, as soon as it stands."""
 
         def cards(messages: list[Seen]) -> list[Seen]:
-            return [message for message in messages if text in message.text and message.buttons]
+            return [message for message in messages if text in message.text and self.is_open(message)]
 
         found = await self.until(place, lambda messages: len(cards(messages)) > which, timeout_s)
         return cards(found)[which]
@@ -264,6 +389,25 @@ class Transport(abc.ABC):
             message.place, lambda messages: any(map(fits, messages)), timeout_s, viewer=message.said_by
         )
         return [each for each in found if fits(each)][-1]
+
+    async def summary(self, command: Seen, text: str, timeout_s: float = WAIT_S) -> Seen:
+        """What is said once of all that a command answered."""
+        return await self.reads(command.place, text, timeout_s)
+
+    def stopped(self, session: str) -> str:
+        """What somebody is told who stopped a session."""
+        return f"stopped session {session}"
+
+    def runs_named(self, told: str) -> int:
+        """Of how many runs on one card somebody is told that they were stopped."""
+        return int(told.partition(" runs)")[0].rpartition("(")[2])
+
+    async def widened(self, person: Person, card: Seen, label: str) -> str:
+        """Give a wider answer whose label begins so: on the card, or behind More…; what is told."""
+        if not any(each.startswith(label) for each in card.buttons):
+            await self.tapped(person, card, "More…")
+            card = await self.panel(person, card, "until it ends")
+        return await self.tapped(person, card, next(each for each in card.buttons if each.startswith(label)))
 
     def answers(self, reply: Seen, message: Seen) -> bool:
         """Whether the one was said in answer to the other."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
 from signoff.actions import one_line, whole_text
-from signoff.cards import SEVERITY_MARKS, Facts, claimed, headline_text, ticking
+from signoff.cards import SEVERITY_MARKS, Facts, claimed, headline_text, story_address, ticking
 from signoff.changes.digests import Listed, approvable, face_at
 from signoff.clipping import clip, units
 from signoff.display import shown
@@ -39,6 +39,8 @@ TICKS_UNITS = 3
 """What a run of backticks grows by at most where a platform writes it out, since it cannot escape them in code."""
 TIME_UNITS = 20
 """A time that the platform shows in each reader's own zone is written so long."""
+LINK_UNITS = 6
+"""The marks around an address, where a platform writes it into the text."""
 REASON_HEAD_UNITS, REASON_TAIL_UNITS = 40, 20
 """Of a person's reason that has no room whole."""
 LINE_HEAD_UNITS, LINE_TAIL_UNITS = 45, 20
@@ -79,7 +81,7 @@ def digest_card(
     foot = _foot(digest, listed, waiting, facts.now, whole=whole)
     room = max_units - ROOM_UNITS - sum(_size(block) for block in (*top, *foot))
     statuses = _statuses(ended, waiting, facts.now, room // 2)
-    body = _list(waiting or _gravest_first(ended), room - sum(_size(block) for block in statuses))
+    body = _listed(waiting or _gravest_first(ended), room - sum(_size(block) for block in statuses), facts.console)
     more = [_line(_more(digest, body.hidden, whole=whole))] if body.hidden else []
     return Card(
         blocks=(*statuses, *top, *body.blocks, *more, *foot),
@@ -109,7 +111,12 @@ def _line(text: str) -> Block:
 
 def _size(block: Block) -> int:
     """Units of a block with its line end and the marks around it."""
-    return sum(_weight(span.text) + (TIME_UNITS if span.at else 0) for span in block.spans) + 10
+    return sum(_span_size(span) for span in block.spans) + 10
+
+
+def _span_size(span: Span) -> int:
+    address = units(span.href) + LINK_UNITS if span.href else 0
+    return _weight(span.text) + address + (TIME_UNITS if span.at else 0)
 
 
 def _weight(text: str) -> int:
@@ -169,13 +176,27 @@ def _who(listed: Sequence[Listed]) -> str:
     return f"{who} · {t('digest.sessions', count=len(sessions))}"
 
 
-def _list(listed: Sequence[Listed], room: int) -> _List:
+def _listed(listed: Sequence[Listed], room: int, console: str | None) -> _List:
+    """The list, with each id as a link to its story: all of them, the first, or none, so that no address keeps a
+    question off the message."""
+    plain = _list(listed, room, {})
+    if console is None:
+        return plain
+    for count in (len(listed), FULL):
+        stories = {each.row.request_id: story_address(console, each.row) for each in listed[:count]}
+        linked = _list(listed, room, stories)
+        if linked.hidden <= plain.hidden:
+            return linked
+    return plain
+
+
+def _list(listed: Sequence[Listed], room: int, stories: Mapping[str, str]) -> _List:
     if len(listed) > LINES:
-        return _grouped(listed, room)
+        return _grouped(listed, room, stories)
     full = list(listed[:FULL]) if len(listed) <= FULL else [e for e in listed[:FULL] if _grave(e)]
     blocks: list[Block] = []
     for number, each in enumerate(full):
-        pair = (_line(_entry(each)), Block("code", (Span(one_line(each.row.action)),)))
+        pair = (_entry(each, stories), Block("code", (Span(one_line(each.row.action)),)))
         room -= sum(_size(block) for block in pair)
         if room < 0:
             return _List(tuple(blocks), len(listed) - number)
@@ -183,7 +204,7 @@ def _list(listed: Sequence[Listed], room: int) -> _List:
     rest = listed[len(full) :]
     if not rest:
         return _List(tuple(blocks))
-    quote, hidden = _lines(rest, room)
+    quote, hidden = _lines(rest, room, stories)
     return _List((*blocks, *quote), hidden)
 
 
@@ -191,14 +212,21 @@ def _grave(each: Listed) -> bool:
     return each.row.severity in ("critical", "high")
 
 
-def _entry(each: Listed) -> str:
+def _id(row: ApprovalRequest, stories: Mapping[str, str]) -> Span:
+    """The short id, which leads to its story where that has an address."""
+    address = stories.get(row.request_id)
+    return Span(row.short_id) if address is None else Span(row.short_id, "link", href=address)
+
+
+def _entry(each: Listed, stories: Mapping[str, str]) -> Block:
     row, count = each.row, runs(each)
     line = headline_text(row, t(f"severity_word.{row.severity}"))
     if units(line) > 100:
         line = _clipped(line, 70, 30)
-    values: dict[str, str | int] = {"id": row.short_id, "headline": " · ".join((line, *_host(row)))}
+    values: dict[str, str | int] = {"id": "\x01", "headline": " · ".join((line, *_host(row)))}
     text = t("digest.entry_waiters", count=count, **values) if count > 1 else t("digest.entry", **values)
-    return SEVERITY_MARKS[row.severity] + text
+    before, after = (SEVERITY_MARKS[row.severity] + text).split("\x01", 1)
+    return Block("text", (*([Span(before)] if before else []), _id(row, stories), Span(after)))
 
 
 def _host(row: ApprovalRequest) -> tuple[str, ...]:
@@ -211,29 +239,30 @@ def _clipped(text: str, head: int, tail: int) -> str:
     ).text
 
 
-def _lines(rest: Sequence[Listed], room: int) -> tuple[tuple[Block, ...], int]:
+def _lines(rest: Sequence[Listed], room: int, stories: Mapping[str, str]) -> tuple[tuple[Block, ...], int]:
     """A line each in a folded quotation, as many as there is room for."""
     spans = [Span(t("digest.one_line_each", counts=_counts(rest)))]
     room -= _weight(spans[0].text) + 10
     for number, each in enumerate(rest):
-        head = f"\n{SEVERITY_MARKS[each.row.severity]}{each.row.short_id} "
-        action = _clipped(one_line(each.row.action), LINE_HEAD_UNITS, LINE_TAIL_UNITS)
+        name = (Span(f"\n{SEVERITY_MARKS[each.row.severity]}"), _id(each.row, stories), Span(" "))
+        action = Span(_clipped(one_line(each.row.action), LINE_HEAD_UNITS, LINE_TAIL_UNITS), "code")
         tail = "".join(f" · {part}" for part in (*_host(each.row), *([f"×{runs(each)}"] if runs(each) > 1 else [])))
-        room -= sum(map(_weight, (head, action, tail))) + 6
+        line = (*name, action, *([Span(tail)] if tail else []))
+        room -= sum(map(_span_size, line)) + 6
         if room < 0:
             return (Block("quote", tuple(spans), fold=True),) if number else (), len(rest) - number
-        spans += [Span(head), Span(action, "code"), *([Span(tail)] if tail else [])]
+        spans += line
     return (Block("quote", tuple(spans), fold=True),), 0
 
 
-def _grouped(listed: Sequence[Listed], room: int) -> _List:
+def _grouped(listed: Sequence[Listed], room: int, stories: Mapping[str, str]) -> _List:
     """The first critical ones singly, all others by severity, rule and host."""
     single = [each for each in listed[:FULL] if each.row.severity == "critical"]
     groups: dict[str, list[Listed]] = {}
     for each in listed[len(single) :]:
         line = headline_text(each.row, t(f"severity_word.{each.row.severity}"))
         groups.setdefault(" · ".join((_clipped(line, 70, 30), *_host(each.row))), []).append(each)
-    pieces = [(_line(_entry(each)), 1) for each in single]
+    pieces = [(_entry(each, stories), 1) for each in single]
     for line, group in list(groups.items())[:GROUPS]:
         pieces.append((_line(t("digest.group", count=sum(runs(each) for each in group), headline=line)), len(group)))
     blocks, told = [], 0

@@ -16,6 +16,7 @@ from signoff.model import ApprovalRequest, Card, Copy, Session
 from signoff.pacing import Pace
 from signoff.ports import AdapterInfo, Clock, Store
 from signoff.rows import request_key, session_key
+from signoff.settings import Profile
 from signoff.tokens import Signer
 
 SMALLEST_UNITS = 2000
@@ -27,13 +28,20 @@ class Maker:
     origin, where there is one."""
 
     def __init__(
-        self, store: Store, clock: Clock, signer: Signer, infos: Mapping[str, AdapterInfo], console: str | None = None
+        self,
+        store: Store,
+        clock: Clock,
+        signer: Signer,
+        infos: Mapping[str, AdapterInfo],
+        console: str | None = None,
+        profiles: Mapping[str, Profile] | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._signer = signer
         self._infos = infos
         self._console = console
+        self._profiles = {} if profiles is None else profiles
         self._pace = Pace()
 
     def title(self, platform: str) -> str:
@@ -71,7 +79,8 @@ class Maker:
                 await self._pace.turn()
                 parts.append(file_part(each, now))
             whole = file_of(copy, parts)
-        facts = Facts(now=now, title=self.title, prefix=info.command_prefix if info else "/")
+        prefix = info.command_prefix if info else "/"
+        facts = Facts(now=now, title=self.title, prefix=prefix, console=self._console)
         units = info.max_text_units if info else SMALLEST_UNITS
         return digest_card(copy, listed, facts, self._signer, max_units=units, attach=attach, file=whole)
 
@@ -88,17 +97,22 @@ class Maker:
 
     async def _facts(self, copy: Copy, row: ApprovalRequest) -> Facts:
         info = self._infos.get(copy.destination.platform)
-        next_of = None
-        if row.next_of:
-            next_of = await self._store.get(ApprovalRequest, request_key(row.profile, row.next_of))
         return Facts(
             now=self._clock.now(),
             title=self.title,
             prefix=info.command_prefix if info else "/",
             parent=await self._parent(row) if row.kind == "child" else None,
-            next_of=next_of,
+            next_of=await self._other(row, row.next_of),
+            denied_like=await self._other(row, row.denied_like) if row.outcome is None else None,
             console=self._console,
+            profile=self._profiles.get(row.profile),
         )
+
+    async def _other(self, row: ApprovalRequest, request_id: str | None) -> ApprovalRequest | None:
+        """Another request that this one's card speaks of."""
+        if request_id is None:
+            return None
+        return await self._store.get(ApprovalRequest, request_key(row.profile, request_id))
 
     async def _parent(self, row: ApprovalRequest) -> str | None:
         session = await self._store.get(Session, session_key(row.profile, row.session_id))

@@ -21,8 +21,10 @@ WITHIN_MS = 10_000
 class House:
     """One gateway over a file, which can be stopped and started again on the same port."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, gateway: str = "", more: str = "") -> None:
+        """`gateway` is put into the settings of the gateway itself, `more` after them."""
         self.folder = folder
+        self.settings = gateway, more
         self.api = ""
         self._file = folder / "signoff.toml"
         self._stop = asyncio.Event()
@@ -32,11 +34,7 @@ class House:
 
     async def start(self) -> None:
         """Open the gateway; the first time on a free port, then on the same."""
-        port = self.api.rpartition(":")[2] or "0"
-        self._file.write_text(
-            f'[gateway]\nstate_dir = "{self.folder}/state"\nport = {port}\n'
-            '[agents.deploy-bot]\nkinds = ["chat", "api", "cron", "child"]\n'
-        )
+        self.configure()
         self._stop = asyncio.Event()
         ready: asyncio.Future[Addresses] = asyncio.get_running_loop().create_future()
         config = load_config(self._file, {})
@@ -46,6 +44,16 @@ class House:
         if self._task.done():
             self._task.result()
         self.api = ready.result().api
+
+    def configure(self) -> Path:
+        """Write the settings; their file."""
+        port = self.api.rpartition(":")[2] or "0"
+        gateway, more = self.settings
+        self._file.write_text(
+            f'[gateway]\nstate_dir = "{self.folder}/state"\nport = {port}\n{gateway}\n'
+            f'[agents.deploy-bot]\nkinds = ["chat", "api", "cron", "child"]\n{more}\n'
+        )
+        return self._file
 
     async def stop(self) -> None:
         """Stop it as SIGTERM would."""
@@ -107,9 +115,9 @@ class House:
 
 
 @contextlib.asynccontextmanager
-async def open_house(folder: Path) -> AsyncIterator[House]:
+async def open_house(folder: Path, **settings: str) -> AsyncIterator[House]:
     """A gateway with one session that asks in the console."""
-    house = House(folder)
+    house = House(folder, **settings)
     await house.start()
     try:
         await house.session()
@@ -138,5 +146,5 @@ async def enter(
     page = await context.new_page()
     await page.goto(await house.link(principal, view=view))
     await page.get_by_role("button", name="Log in").click()
-    await page.wait_for_url(f"{house.api}/console")
+    await page.wait_for_url("**/console")
     return page

@@ -18,9 +18,11 @@ async def test_from_the_first_card_to_the_decision(browser: Browser, house: Hous
     await expect(page.get_by_text("Nothing waits.")).to_be_visible()
     record = await house.ask(PUSH, reason="main was rebased")
     article = page.locator(f"#r-{record['short_id']}")
-    await expect(article.get_by_text(PUSH)).to_be_visible()
+    await expect(article.locator("pre")).to_have_text(PUSH)
     await expect(page.get_by_text("Nothing waits.")).to_be_hidden()
-    await expect(page.get_by_role("status")).to_contain_text(f"Medium request {record['short_id']}")
+    await expect(page.get_by_role("status")).to_contain_text(
+        f"{record['severity'].capitalize()} request {record['short_id']}"
+    )
     await expect(article.locator("time[data-left]")).to_contain_text("left")
     waiting = asyncio.create_task(house.record(record["request_id"], 10))
     await article.get_by_role("button", name="Approve once, request").click()
@@ -184,9 +186,9 @@ async def test_a_notification_says_headline_and_place_only(browser: Browser, hou
     )
     await page.get_by_role("button", name="Notify me of new cards").click()
     await expect(page.get_by_role("status")).to_contain_text("You are notified of new cards.")
-    await house.ask("git push --force origin secret-branch")
+    record = await house.ask("git push --force origin secret-branch")
     await page.wait_for_function("window.told.length === 1")
     ((title, place),) = await page.evaluate("window.told")
-    assert title.startswith("Medium: ")
+    assert title.startswith(f"{record['severity'].capitalize()}: ")
     assert place == "prod-db-1"
     assert "secret-branch" not in title + place

@@ -156,15 +156,16 @@ async def test_the_first_command_shows_a_card_and_a_tap_lets_the_agent_go_on(bro
             page = await context.new_page()
             await page.goto(link)
             await page.get_by_role("button", name="Log in").click()
-            card = page.get_by_role("article").filter(has_text="git status --short")
+            card = page.get_by_role("article").filter(has_text="rm -rf ./build")
             await expect(card).to_be_visible()
             assert time.monotonic() - began < FIRST_CARD_WITHIN_S
-            assert "Approved once" not in said.seen
+            await said.until("2 of 5")
+            assert "Approved once" not in said.seen, "the harmless one ran without a question"
             await card.get_by_role("button", name="Approve once, request").click()
             await said.until("Approved once. Run exactly this action, once, now.")
-            await said.until("2 of 5")
+            await said.until("3 of 5")
             await expect(card).to_contain_text("Approved once by you in the console")
-            await expect(page.get_by_role("article").filter(has_text="rm -rf ./build")).to_be_visible()
+            await expect(page.get_by_role("article").filter(has_text="nightly maintenance")).to_be_visible()
             os.killpg(said.process.pid, signal.SIGINT)
             await said.until("Nothing was run. The store and its folder are removed.")
             async with asyncio.timeout(WITHIN_S):

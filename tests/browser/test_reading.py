@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]  # it carries no types
@@ -10,6 +11,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.browser.house import House, enter
 
+TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 LONG_WORD = "x" * 400
 HOSTILE = f"<script>window.hacked=1</script>\"'><img src=x onerror=window.hacked=1>{LONG_WORD}\u202egpj.exe\u2066"
 PATHS = ("", "/history", "/sessions", "/grants", "/health")
@@ -64,12 +66,33 @@ async def test_hostile_text_runs_nothing_and_stands_out_nowhere(browser: Browser
     await expect(first).to_contain_text("Denied by ana")
     await page.locator(f"#r-{records[1]['short_id']}").get_by_role("button", name="This session:").click()
     await expect(page.locator(f"#r-{records[1]['short_id']}")).to_contain_text("Approved by ana")
-    for path in (*PATHS, *(f"/r/{record['short_id']}" for record in records)):
+    filtered = ("?session=" + quote(records[0]["session_id"]), "/history?place=" + quote(HOSTILE))
+    for path in (*PATHS, *filtered, *(f"/r/{record['short_id']}" for record in records)):
         await page.goto(f"{house.api}/console{path}")
+        for summary in await page.locator("main summary").all():
+            await summary.click()
         assert await overflow(page) == [], path
         assert await page.evaluate("window.hacked") is None
         assert "\u202e" not in await page.content()
+    secret = {"kind": "tool", "name": HOSTILE, "arguments": {"token": f"{TOKEN}{HOSTILE}"}}
+    record = await house.ask("", action=secret)
+    await page.goto(f"{house.api}/console/r/{record['short_id']}")
+    await page.get_by_role("button", name="Reveal the exact text…").click()
+    await page.get_by_role("button", name="Reveal it").click()
+    await expect(page.get_by_role("dialog")).to_contain_text(TOKEN)
+    assert await overflow(page) == []
+    assert await page.evaluate("window.hacked") is None
     assert wrong == []
+
+
+async def grave(page: Page) -> list[Any]:
+    """What axe finds serious, or worse."""
+    found = await Axe().run(page)
+    return [
+        (each["id"], [node["html"][:200] for node in each["nodes"][:3]])
+        for each in found.response["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -83,17 +106,21 @@ async def test_no_page_has_a_serious_finding(browser: Browser, house: House, sch
     await page.locator(f"#r-{code['short_id']}").get_by_text("More…").click()
     await page.locator(f"#r-{code['short_id']}").get_by_role("button", name="This session:").click()
     await expect(page.locator(f"#r-{code['short_id']}")).to_contain_text("Approved by ana")
-    for path in (*PATHS, f"/r/{denied['short_id']}", "/login", "/r/nothing"):
+    secret = await house.ask(f"deploy --token {TOKEN}")
+    await house.session("nightly-ci", chat_id="ci")
+    await house.ask("npm publish", session="nightly-ci")
+    for path in (*PATHS, "?place=console:ci", f"/r/{denied['short_id']}", "/login", "/r/nothing"):
         await page.goto(f"{house.api}/console{path}")
-        for summary in await page.locator("article summary").all():
+        for summary in await page.locator("main summary").all():
             await summary.click()
-        found = await Axe().run(page)
-        grave = [
-            (each["id"], [node["html"][:200] for node in each["nodes"][:3]])
-            for each in found.response["violations"]
-            if each["impact"] in ("serious", "critical")
-        ]
-        assert grave == [], path
+        assert await grave(page) == [], path
+    await page.goto(f"{house.api}/console/r/{secret['short_id']}")
+    await page.get_by_role("button", name="Reveal the exact text…").click()
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    assert await grave(page) == [], "the second step"
+    await page.get_by_role("button", name="Reveal it").click()
+    await expect(page.get_by_role("dialog")).to_contain_text(TOKEN)
+    assert await grave(page) == [], "the exact text"
     await page.goto(f"{house.api}/console")
     assert await page.evaluate("getComputedStyle(document.body).backgroundColor") == {
         "light": "rgb(255, 255, 255)", "dark": "rgb(13, 17, 23)",

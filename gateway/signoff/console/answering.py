@@ -167,12 +167,15 @@ class Answering:
 
         done = await self._core.store.transact(change, bulk=True)
         lines = [self._line(row, why, decided) for row, why, decided in done if row is not None]
-        good = sum(decided is not None and decided.how == "won" for _, _, decided in done)
+        runs = [0 if each is None or each.how != "won" else each.row.runs for _, _, each in done]
+        good = sum(runs)
+        # A denial also means those that joined a card since it was listed.
+        count = sum(max(1 + asked.counted, ended) for asked, ended in zip(listed, runs, strict=True))
         now = self._core.clock.now()
         who, when = person_name(actor), clock_text(now, now=now)
         if choice == "deny":
-            return [t("all.title_deny", person=who, clock=when, denied=good, count=len(listed)), *lines]
-        return [t("all.title_approve", person=who, clock=when, approved=good, count=len(listed)), *lines]
+            return [t("all.title_deny", person=who, clock=when, denied=good, count=count), *lines]
+        return [t("all.title_approve", person=who, clock=when, approved=good, count=count), *lines]
 
     def _one(
         self, tx: Tx, profile: str, choice: str, asked: Asked, actor: Actor

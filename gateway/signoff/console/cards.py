@@ -12,7 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from signoff.actions import one_line, plain_text, whole_text
-from signoff.cards import REASONS, headline_text, why_lines
+from signoff.cards import REASONS, always_words, asked_again, headline_text
 from signoff.changes.deciding import offered
 from signoff.changes.grants import time_box
 from signoff.clipping import clip
@@ -22,6 +22,7 @@ from signoff.durations import clock, window
 from signoff.model import ApprovalRequest, Code, FileWrite, Rule, Severity, Tool
 from signoff.statuses import MARKS, execution_line, status_blocks
 from signoff.visible import invisible_count, lookalikes
+from signoff.whys import why_lines
 from signoff.wording import PlaceTitle, agent_name, person_name, safe_name, t
 
 LISTED_CHARS = 16_000
@@ -98,6 +99,7 @@ class Beside(Struct, frozen=True, kw_only=True):
     parent: str | None = None
     """The parent's agent, for a child's question."""
     next_of: ApprovalRequest | None = None
+    denied_like: ApprovalRequest | None = None
 
 
 def card_view(row: ApprovalRequest, beside: Beside, *, may: May, mine: bool, listed: bool) -> CardView:
@@ -186,6 +188,8 @@ def _facts(row: ApprovalRequest, beside: Beside) -> list[str]:
         when = clock(before.decided_at or beside.now, now=beside.now)
         person = person_name(before.decided_by[0])
         lines.append(t("fact.next_of", count=before.asked_runs, person=person, clock=when))
+    if beside.denied_like is not None and beside.denied_like.decided_by:
+        lines.append(asked_again(row, beside.denied_like))
     raw = plain_text(row.action)
     unseen = invisible_count(raw)
     if unseen:
@@ -238,7 +242,9 @@ def _status(row: ApprovalRequest, beside: Beside) -> tuple[str, tuple[str, ...]]
         return first, ()
     verdict = first.removeprefix(f"{MARKS[row.outcome]} ")
     after = []
-    if row.outcome == "denied" and row.reason:
+    if row.outcome == "denied" and row.repeat_of:
+        after.append(t("status.ask_again", prefix="/", id=row.repeat_short))
+    elif row.outcome == "denied" and row.reason:
         after.append(t("status.reason_given", reason=shown(row.reason, prose=True)))
     if row.outcome == "approved":
         after.append(execution_line(row, beside.now))
@@ -262,14 +268,14 @@ def _offers(row: ApprovalRequest, choices: tuple[str, ...]) -> list[Offer]:
     found = []
     if "session" in choices:
         label = t("button.session", label=row.label)
-        found.append(Offer(choice="session", label=label, sentence=t("panel.session", breadth=row.breadth)))
+        breadth = shown(row.breadth, prose=True)
+        found.append(Offer(choice="session", label=label, sentence=t("panel.session", breadth=breadth)))
         # The length, for a drawn card is kept and may be answered long after.
         length = window((time_box(BOX) or timedelta()).total_seconds())
         label = t("button.time_box", duration=length, label=row.label)
-        found.append(Offer(choice=BOX, label=label, sentence=t("panel.time_box", breadth=row.breadth, duration=length)))
+        found.append(Offer(choice=BOX, label=label, sentence=t("panel.time_box", breadth=breadth, duration=length)))
     if "always" in choices:
-        sentence = t("panel.always_class", breadth=row.breadth, profile=safe_name(row.profile))
-        label = t("button.always_class", label=row.label)
+        label, sentence = always_words(row)
         plain = label if needs_second_step(row, "always") else label.removesuffix("…")
         found.append(Offer(choice="always", label=plain, sentence=sentence))
     return found

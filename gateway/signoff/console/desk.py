@@ -12,6 +12,7 @@ from aiohttp import web
 from signoff.console.answering import Answering
 from signoff.console.drawing import Drawing
 from signoff.console.live import Live
+from signoff.console.past import Past
 from signoff.console.reading import Reading
 from signoff.console.seats import Seats, Tries
 from signoff.console.visit import Visit, html
@@ -21,7 +22,8 @@ from signoff.texts import Catalogue
 from signoff.wording import safe_name, t
 
 NAV = ("pending", "history", "sessions", "grants", "health")
-MOST_SAID = 500
+MOST_SAID, MOST_LINES = 500, 200
+"""Log-ins for which something is to be said, and lines of one after which the next answer takes their place."""
 SCRIPT_WORDS = (
     "left", "lost", "back", "minute_left", "copied", "notify_on", "notify_off", "notify_denied", "expired",
     "not_sent", "logged_out",
@@ -45,6 +47,7 @@ class Desk:
         self.refusals = Refusals(core.store, core.clock)
         self.answering = Answering(core, self.reading)
         self.live = Live(core, self.reading, self.drawing.own, keepalive_s=keepalive_s)
+        self.past = Past(core)
         self._said: OrderedDict[str, list[str]] = OrderedDict()
 
     @property
@@ -61,8 +64,9 @@ class Desk:
         return f"{base.rstrip('/')}{path}" if base else None
 
     def say(self, visit: Visit, lines: list[str]) -> None:
-        """What the next page of this log-in says on top."""
-        self._said[visit.seat.name] = lines
+        """What the next page of this log-in says on top, after what none said yet."""
+        before = self._said.get(visit.seat.name, [])
+        self._said[visit.seat.name] = [*before, *lines] if len(before) < MOST_LINES else lines
         self._said.move_to_end(visit.seat.name)
         while len(self._said) > MOST_SAID:
             self._said.popitem(last=False)

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import hdrs, web
 from aiohttp.web_request import BaseRequest
 
-from signoff.console import entrance, forms, pages
+from signoff.console import entrance, forms, pages, rehearsing
 from signoff.console.desk import Desk
 from signoff.console.live import KEEPALIVE_S
 from signoff.console.visit import PATH, LoginNeeded, NotHere, Visit, away, html, json
@@ -48,10 +48,13 @@ INSIDE: tuple[tuple[str, str, Handler], ...] = (
     ("POST", r"/console/decide", forms.decide),
     ("POST", r"/console/undo", forms.undo),
     ("POST", r"/console/wait", forms.wait),
+    ("POST", r"/console/reveal", forms.show_exact),
     ("POST", r"/console/all", forms.decide_all),
     ("POST", r"/console/sessions/stop", forms.stop),
     ("POST", r"/console/sessions/clear", forms.clear),
     ("POST", r"/console/grants/revoke", forms.revoke),
+    ("POST", r"/console/drill", rehearsing.begin),
+    ("GET", rf"/console/drills/{_ID}", rehearsing.show),
     ("POST", r"/console/logout", entrance.leave),
 )
 """What needs a log-in; what a POST needs beyond that is checked here too, before its handler runs."""
@@ -76,6 +79,7 @@ class Console:
     def close(self) -> None:
         """End the streams of open pages."""
         self.desk.live.close()
+        self.desk.past.close()
 
     async def handle(self, request: BaseRequest) -> web.StreamResponse:
         """Answer one request whose host name was checked."""

@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from msgspec import Struct
 
 from signoff.durations import clock
@@ -62,18 +62,21 @@ class Drawing:
         self._chars = 0
         self._place = secrets.token_hex(16)
         """Stands for the reader's form token in what several readers share."""
+        self._next = secrets.token_hex(16)
+        """Stands there for the page to go back to."""
 
     def page(self, name: str, **values: Any) -> str:
         """A page or a part of one."""
         return self._env.get_template(name).render(values)
 
-    def shared(self, key: tuple[Any, ...], make: Callable[[str], str]) -> str:
-        """What `make` drew for this key, at most once while it is kept. It is handed the place of the form token."""
+    def shared(self, key: tuple[Any, ...], make: Callable[[str, str], str]) -> str:
+        """What `make` drew for this key, at most once while it is kept. It is handed what stands for the form token and
+        for the page to go back to."""
         known = self._kept.get(key)
         if known is not None:
             self._kept.move_to_end(key)
             return known
-        drawn = make(self._place)
+        drawn = make(self._place, self._next)
         self._kept[key] = drawn
         self._chars += len(drawn)
         while self._chars > REMEMBERED_CHARS and len(self._kept) > 1:
@@ -84,9 +87,9 @@ class Drawing:
         """What is kept for this key."""
         return self._kept.get(key)
 
-    def own(self, drawn: str, token: str) -> Markup:
-        """A shared drawing for one reader."""
-        return Markup(drawn.replace(self._place, token))  # noqa: S704  # a template made it, which escaped everything
+    def own(self, drawn: str, token: str, following: str = "/console") -> Markup:
+        """A shared drawing for one reader, who goes back to the page `following` by its forms."""
+        return Markup(drawn.replace(self._place, token).replace(self._next, escape(following)))  # noqa: S704  # a template made it, which escaped everything
 
     def _moment(self, at: datetime | None) -> str:
         return clock(at, now=self._now()) if at is not None else ""

@@ -43,7 +43,9 @@ async def enter(desk: Desk, visit: Visit) -> web.StreamResponse:
     if key.scope == "agent":
         desk.core.telemetry.console_login("agent_key")
         return _login_page(desk, visit, t("console.login.agent"), following, 403)
-    secret = await desk.seats.open(profile=key.profile, scope=key.scope, principal=key.principal, key_id=key.key_id)
+    secret = await desk.seats.open(
+        profile=key.profile, scope=key.scope, principal=key.principal, key_id=key.key_id, bond=visit.field("bond")
+    )
     desk.core.telemetry.console_login("key")
     return _seated(visit, secret, following)
 
@@ -66,7 +68,7 @@ async def use_link(desk: Desk, visit: Visit) -> web.StreamResponse:
     token = visit.params[0]
     # Looked at first, so that a guess costs no write.
     known = await desk.seats.link(token)
-    secret = await desk.seats.use_link(token) if known is not None else None
+    secret = await desk.seats.use_link(token, visit.field("bond")) if known is not None else None
     if secret is None:
         return _no_link(desk, visit)
     desk.core.telemetry.console_login("link")

@@ -14,6 +14,7 @@ from signoff.console.answering import Asked, Told
 from signoff.console.cards import long_action, needs_second_step
 from signoff.console.desk import Desk
 from signoff.console.live import said
+from signoff.console.reveal import revealed
 from signoff.console.visit import NotHere, Visit, away, back_to, json
 from signoff.display import shown
 from signoff.errors import RequestNotFound
@@ -26,7 +27,7 @@ MOST_NAMED = 20
 async def decide(desk: Desk, visit: Visit) -> web.StreamResponse:
     """Answer one question."""
     row = await desk.reading.get(visit.seat.profile, visit.field("id"))
-    actor = await _allowed(desk, visit, "decide", row)
+    actor = await allowed(desk, visit, "decide", row)
     if row is None:
         raise RequestNotFound
     asked = Asked(
@@ -50,7 +51,7 @@ async def decide(desk: Desk, visit: Visit) -> web.StreamResponse:
 async def undo(desk: Desk, visit: Visit) -> web.StreamResponse:
     """Take an approval back."""
     row = await desk.reading.get(visit.seat.profile, visit.field("id"))
-    actor = await _allowed(desk, visit, "decide", row)
+    actor = await allowed(desk, visit, "decide", row)
     operator = visit.seat.scope == "admin"
     told = await desk.answering.undo(visit.seat.profile, visit.field("id"), actor, operator=operator)
     return await _answer(desk, visit, told)
@@ -59,7 +60,7 @@ async def undo(desk: Desk, visit: Visit) -> web.StreamResponse:
 async def wait(desk: Desk, visit: Visit) -> web.StreamResponse:
     """Let a question wait 15 min longer."""
     row = await desk.reading.get(visit.seat.profile, visit.field("id"))
-    actor = await _allowed(desk, visit, "decide", row)
+    actor = await allowed(desk, visit, "decide", row)
     told = await desk.answering.wait(visit.seat.profile, visit.field("id"), actor)
     if told.row is not None:
         desk.live.touch(told.row)
@@ -68,7 +69,7 @@ async def wait(desk: Desk, visit: Visit) -> web.StreamResponse:
 
 async def decide_all(desk: Desk, visit: Visit) -> web.StreamResponse:
     """Answer everything that the page listed when it was drawn; approving takes a second step."""
-    actor = await _allowed(desk, visit, "decide", None)
+    actor = await allowed(desk, visit, "decide", None)
     choice = visit.field("choice")
     if choice not in ("once", "deny"):
         raise NotHere("form", 400)
@@ -86,7 +87,7 @@ async def decide_all(desk: Desk, visit: Visit) -> web.StreamResponse:
 
 async def stop(desk: Desk, visit: Visit) -> web.StreamResponse:
     """End a session's turns, questions and approvals that have not started."""
-    actor = await _allowed(desk, visit, "stop", None)
+    actor = await allowed(desk, visit, "stop", None)
     session_id = visit.field("id")
     if visit.field("confirmed") != "1":
         return await _session_step(desk, visit, session_id, "stop")
@@ -96,7 +97,7 @@ async def stop(desk: Desk, visit: Visit) -> web.StreamResponse:
 
 async def clear(desk: Desk, visit: Visit) -> web.StreamResponse:
     """The same, and its grants go."""
-    actor = await _allowed(desk, visit, "new", None)
+    actor = await allowed(desk, visit, "new", None)
     session_id = visit.field("id")
     if visit.field("confirmed") != "1":
         return await _session_step(desk, visit, session_id, "clear")
@@ -106,16 +107,34 @@ async def clear(desk: Desk, visit: Visit) -> web.StreamResponse:
 
 async def revoke(desk: Desk, visit: Visit) -> web.StreamResponse:
     """End a grant."""
-    actor = await _allowed(desk, visit, "revoke", None)
+    actor = await allowed(desk, visit, "revoke", None)
     grant = await desk.core.broker.revoke(visit.seat.profile, visit.field("id"), actor)
     scope = t(f"console.scope.{grant.scope}")
     return _done(desk, visit, [t("reply.revoked", grant=grant.grant_id, scope=scope, label=grant.label)])
 
 
+async def show_exact(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """Show the exact text of one action to somebody who may decide, after a second step; it is recorded first."""
+    row = await desk.reading.get(visit.seat.profile, visit.field("id"))
+    actor = await allowed(desk, visit, "decide", row)
+    if row is None:
+        raise RequestNotFound
+    if visit.field("confirmed") != "1":
+        return await step(
+            desk, visit, "/console/reveal", t("console.reveal.sure", id=row.short_id), t("console.reveal.yes"),
+            [("id", row.request_id), ("confirmed", "1")], hint=t("console.reveal.hint"),
+        )  # fmt: skip
+    row, text = await revealed(desk.core.store, row.profile, row.request_id, actor)
+    values: dict[str, Any] = {"head": headline_text(row), "text": text, "id": row.short_id}
+    if visit.by_script:
+        return json({"how": "shown", "html": desk.drawing.page("exact.html", **values)})
+    return await desk.page(visit, "revealed", t("console.title.revealed", id=row.short_id), here="", **values)
+
+
 # --- who may ---------------------------------------------------------------------------------------
 
 
-async def _allowed(desk: Desk, visit: Visit, operation: Operation, row: ApprovalRequest | None) -> Actor:
+async def allowed(desk: Desk, visit: Visit, operation: Operation, row: ApprovalRequest | None) -> Actor:
     """Who does it. One that may not is recorded, and gets `NotHere`."""
     allowed = visit.may(operation)
     if not isinstance(allowed, Refused):
@@ -179,14 +198,15 @@ async def _second_step(desk: Desk, visit: Visit, row: ApprovalRequest, asked: As
         sentence = shown(row.description, prose=True)
         line, label = t("panel.confirm_critical", id=row.short_id, place=place, sentence=sentence), "confirm_once"
     else:
-        line = t("panel.confirm_always", id=row.short_id, breadth=row.breadth, profile=safe_name(row.profile))
+        breadth = shown(row.breadth, prose=True)
+        line = t("panel.confirm_always", id=row.short_id, breadth=breadth, profile=safe_name(row.profile))
         label = "confirm_always"
     fields = [
         ("id", row.request_id), ("digest", asked.digest), ("counted", str(asked.counted)), ("upto", str(asked.upto)),
         ("confirmed", "1"),
     ]  # fmt: skip
     view = await desk.reading.view(row, visit.seat, listed=False)
-    return await _step(
+    return await step(
         desk, visit, "/console/decide", line, t(f"button.{label}"), [*fields, ("choice", asked.choice)],
         head=headline_text(row), code=view.code,
     )  # fmt: skip
@@ -205,7 +225,7 @@ async def _all_second_step(desk: Desk, visit: Visit, listed: list[Asked]) -> web
         raise NotHere("only_critical", 400)
     fields = [("listed", f"{each.request_id} {each.digest} {each.counted} {each.upto}") for each in listed]
     more = [t("pending.more", count=len(lines) - MOST_NAMED)] if len(lines) > MOST_NAMED else []
-    return await _step(
+    return await step(
         desk, visit, "/console/all", t("console.all.sure", count=runs), t("console.all.yes", count=runs),
         [*fields, ("choice", "once"), ("confirmed", "1")], lines=[*lines[:MOST_NAMED], *more],
     )  # fmt: skip
@@ -215,16 +235,16 @@ async def _session_step(desk: Desk, visit: Visit, session_id: str, what: str) ->
     session = await desk.core.sessions.get(visit.seat.profile, session_id)
     line = t(f"console.session.sure_{what}", session=safe_name(session.session_id))
     fields = [("id", session.session_id), ("confirmed", "1")]
-    return await _step(desk, visit, f"/console/sessions/{what}", line, t(f"console.session.yes_{what}"), fields)
+    return await step(desk, visit, f"/console/sessions/{what}", line, t(f"console.session.yes_{what}"), fields)
 
 
-async def _step(
+async def step(
     desk: Desk, visit: Visit, action: str, line: str, label: str, fields: list[tuple[str, str]], **more: Any
 ) -> web.StreamResponse:
     """A second step: a dialog for the script, else a page."""
     values = {
         "action": action, "line": line, "label": label, "head": "", "code": "", "lines": [], "csrf": visit.token,
-        "fields": [*fields, ("next", back_to(visit.field("next")))], **more,
+        "hint": t("console.step_form.close_hint"), "fields": [*fields, ("next", back_to(visit.field("next")))], **more,
     }  # fmt: skip
     if visit.by_script:
         return json({"how": "confirm", "html": desk.drawing.page("step.html", **values)})

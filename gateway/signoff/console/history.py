@@ -11,6 +11,8 @@ from datetime import datetime
 from msgspec import Struct
 
 from signoff.actions import one_line
+from signoff.console import places
+from signoff.console.places import Where
 from signoff.console.reading import Reading
 from signoff.display import shown
 from signoff.durations import duration
@@ -33,9 +35,13 @@ class Filter(Struct, frozen=True, kw_only=True):
     outcome: str = ""
     agent: str = ""
     person: str = ""
+    place: str = ""
+    session: str = ""
 
     def fits(self, row: ApprovalRequest) -> bool:
         """Whether the row is wanted."""
+        if not Where(place=self.place, session=self.session).fits(row):
+            return False
         if self.outcome and row.outcome != self.outcome:
             return False
         if self.agent and self.agent.lower() not in (row.agent or "").lower():
@@ -50,7 +56,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     @property
     def active(self) -> bool:
         """Whether anything is left out."""
-        return any((self.q, self.outcome, self.agent, self.person))
+        return any((self.q, self.outcome, self.agent, self.person, self.place, self.session))
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -76,9 +82,12 @@ class Page(Struct, frozen=True, kw_only=True):
     before: int | None = None
 
 
-def wanted(q: str, outcome: str, agent: str, person: str) -> Filter:
+def wanted(*, q: str, outcome: str, agent: str, person: str, place: str, session: str) -> Filter:
     """A filter of what was typed; an unknown outcome wants everything."""
+    where = places.wanted(place, session)
     return Filter(
+        place=where.place,
+        session=where.session,
         q=q.strip()[:200],
         outcome=outcome if outcome in OUTCOMES else "",
         agent=agent.strip()[:200],

@@ -17,6 +17,7 @@ import msgspec
 from aiohttp import web
 
 from signoff.changes.stopping import notifier_key
+from signoff.console.places import Where
 from signoff.console.reading import Reading
 from signoff.console.seats import Seat
 from signoff.console.visit import HEADERS
@@ -51,8 +52,9 @@ Kind = Literal["cards", "touch"]
 class Channel:
     """One open page. `kind`: it shows questions, which are sent drawn; or it is told what changed and asks anew."""
 
-    def __init__(self, seat: Seat, token: str, kind: Kind) -> None:
+    def __init__(self, seat: Seat, token: str, kind: Kind, where: Where) -> None:
         self.seat = seat
+        self.where = where
         self.token = token
         self.kind = kind
         self.dirty: dict[str, bool] = {}
@@ -244,7 +246,9 @@ class Live:
         loop = asyncio.get_running_loop()
         ask_at = loop.time() + self.keepalive_s
         try:
-            await _write(response, b"retry: 1000\nid: %d\nevent: open\ndata: {}\n\n" % channel.seq)
+            # What happened meanwhile is not sent yet: whoever goes on from here again must be told of it then.
+            place = b"" if channel.dirty or channel.kinds else b"id: %d\n" % channel.seq
+            await _write(response, b"retry: 1000\n%bevent: open\ndata: {}\n\n" % place)
             while not channel.ended:
                 # By the clock, not by how long nothing came: on a busy gateway something always comes.
                 if loop.time() >= ask_at:
@@ -294,6 +298,7 @@ class Live:
             "html": str(self._own(await self._reading.card(row, channel.seat), channel.token)),
             "pending": row.outcome is None,
             "follower": row.leader_id is not None,
+            "fits": channel.where.fits(row),
             "new": new and row.outcome is None,
             "severity": row.severity,
             "said": said(row),

@@ -6,13 +6,16 @@ import msgspec
 from aiohttp import web
 
 from signoff.console import history as past
-from signoff.console import lists
+from signoff.console import lists, rehearsing
 from signoff.console import story as stories
 from signoff.console.desk import Desk
 from signoff.console.drawing import assets
 from signoff.console.live import Channel
+from signoff.console.past import LastDrill
+from signoff.console.places import Where, choices, places_of, wanted
 from signoff.console.reading import LISTED, MOST_READ
-from signoff.console.visit import HEADERS, NotHere, Visit, html
+from signoff.console.reveal import hides
+from signoff.console.visit import HEADERS, PATH, NotHere, Visit, html
 from signoff.durations import duration
 from signoff.errors import RequestNotFound
 from signoff.model import OUTCOMES, ApprovalRequest
@@ -25,15 +28,22 @@ from signoff.wording import t
 async def pending(desk: Desk, visit: Visit) -> web.StreamResponse:
     """The questions that wait, with their answers."""
     seat = visit.seat
-    rows = await desk.reading.pending(seat.profile)
+    where = _where(visit)
+    every = await desk.reading.pending(seat.profile)
+    rows = [row for row in every if where.fits(row)]
     number = max(1, _number(visit.query("page")) or 1)
     shown = rows[(number - 1) * LISTED : number * LISTED]
-    ended = await _just_ended(desk, seat.profile) if number == 1 else []
+    ended = [row for row in await _just_ended(desk, seat.profile) if where.fits(row)] if number == 1 else []
+    here = f"{PATH}?{where.query}" if where.active else PATH
     response = await desk.page(
         visit,
         "pending",
         t("console.title.pending"),
-        cards=await desk.reading.cards([*shown, *ended], seat, visit.token),
+        cards=await desk.reading.cards([*shown, *ended], seat, visit.token, here),
+        where=where,
+        places=choices(places_of(every), where.place),
+        sessions=choices((row.session_id for row in every), where.session),
+        next=here,
         index=[(row.short_id, row.severity) for row in shown],
         listed=[f"{row.request_id} {row.digest} {row.waiters} {row.last_follow_no}" for row in shown],
         approvable=sum(1 + row.waiters for row in shown if row.severity != "critical"),
@@ -71,7 +81,9 @@ async def story(desk: Desk, visit: Visit) -> web.StreamResponse:
     row = await desk.reading.find(visit.seat.profile, visit.params[0])
     now = desk.core.clock.now()
     store = desk.core.store
-    told = stories.steps(row, await stories.copies_of(store, row), await stories.events_of(store, row), now)
+    profile = desk.core.profiles.get(row.profile)
+    copies, events = await stories.copies_of(store, row), await stories.events_of(store, row)
+    told = stories.steps(row, copies, events, now, profile)
     return await desk.page(
         visit,
         "story",
@@ -80,6 +92,7 @@ async def story(desk: Desk, visit: Visit) -> web.StreamResponse:
         c=await desk.reading.view(row, visit.seat, listed=False),
         steps=told,
         leader=await stories.newer_id(store, row),
+        masked=await hides(row),
         link=(desk.url or "").rstrip("/") + f"/console/r/{row.short_id}",
         next=f"/console/r/{row.short_id}",
         alone=True,
@@ -105,6 +118,7 @@ async def history(desk: Desk, visit: Visit) -> web.StreamResponse:
         before=_number(visit.query("before")),
         now=desk.core.clock.now(),
     )
+    figures = await desk.past.figures(visit.seat.profile)
     query = {name: value for name, value in msgspec.structs.asdict(wish).items() if value}
     url = visit.request.rel_url.with_path("/console/history").with_query(query)
     older = str(url.update_query(before=str(found.before))) if found.before is not None else ""
@@ -115,6 +129,8 @@ async def history(desk: Desk, visit: Visit) -> web.StreamResponse:
         lines=found.lines,
         wish=wish,
         outcomes=sorted(OUTCOMES),
+        figures=figures,
+        places=choices((row.place for row in figures if row.place), wish.place),
         older=older,
         newest=str(url) if visit.query("before") else "",
         csv=str(url.with_path("/console/history.csv")),
@@ -162,7 +178,14 @@ async def health(desk: Desk, visit: Visit) -> web.StreamResponse:
         troubles=sum(not part.good for part in parts),
         up=lists.started(desk.core, desk.core.clock.now()),
         pages_open=len(desk.live),
+        drill=await desk.past.last_drill(seat.profile),
+        drilled=_ago(desk, await desk.past.last_drill(seat.profile)),
+        drill_places=rehearsing.places(desk, seat.profile),
     )
+
+
+def _ago(desk: Desk, drill: LastDrill | None) -> str:
+    return duration((desk.core.clock.now() - drill.at).total_seconds()) if drill is not None else ""
 
 
 async def events(desk: Desk, visit: Visit) -> web.StreamResponse:
@@ -172,7 +195,7 @@ async def events(desk: Desk, visit: Visit) -> web.StreamResponse:
         raise NotHere("too_many_pages", 429)
     header = visit.request.headers.get("Last-Event-ID", "")
     after = _number(header) if header else _number(visit.query("after"))
-    channel = Channel(seat, visit.token, "cards" if visit.query("kind") == "cards" else "touch")
+    channel = Channel(seat, visit.token, "cards" if visit.query("kind") == "cards" else "touch", _where(visit))
 
     async def still() -> bool:
         return await desk.seats.find(visit.cookie) is not None
@@ -197,7 +220,12 @@ async def static(desk: Desk, visit: Visit) -> web.StreamResponse:
 
 
 def _wish(visit: Visit) -> past.Filter:
-    return past.wanted(visit.query("q"), visit.query("outcome"), visit.query("agent"), visit.query("person"))
+    words = {name: visit.query(name) for name in ("q", "outcome", "agent", "person", "place", "session")}
+    return past.wanted(**words)
+
+
+def _where(visit: Visit) -> Where:
+    return wanted(visit.query("place"), visit.query("session"))
 
 
 def _number(text: str) -> int | None:

@@ -67,14 +67,15 @@ class Reading:
             return known
         view = await self.view(row, seat, listed=True)
         return self._drawing.shared(
-            key, lambda place: self._drawing.page("card.html", c=view, csrf=place, next="/console", alone=False)
+            key, lambda token, back: self._drawing.page("card.html", c=view, csrf=token, next=back, alone=False)
         )
 
-    async def cards(self, rows: Iterable[ApprovalRequest], seat: Seat, token: str) -> list[Markup]:
-        """Several questions drawn for one reader; others get their turn in between."""
+    async def cards(self, rows: Iterable[ApprovalRequest], seat: Seat, token: str, following: str) -> list[Markup]:
+        """Several questions drawn for one reader, whose forms lead back to `following`; others get their turn in
+        between."""
         drawn = []
         for row in rows:
-            drawn.append(self._drawing.own(await self.card(row, seat), token))
+            drawn.append(self._drawing.own(await self.card(row, seat), token, following))
             await asyncio.sleep(0)
         return drawn
 
@@ -87,10 +88,9 @@ class Reading:
             if above is not None:
                 other = await store.get(Session, session_key(row.profile, above))
                 parent = (other.agent if other else None) or above
-        next_of = None
-        if row.next_of:
-            next_of = await self.get(row.profile, row.next_of)
-        return Beside(now=self._core.clock.now(), title=self.title, parent=parent, next_of=next_of)
+        next_of = await self.get(row.profile, row.next_of) if row.next_of else None
+        like = await self.get(row.profile, row.denied_like) if row.denied_like and row.outcome is None else None
+        return Beside(now=self._core.clock.now(), title=self.title, parent=parent, next_of=next_of, denied_like=like)
 
 
 def _rank(row: ApprovalRequest) -> tuple[int, float]:

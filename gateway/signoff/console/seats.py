@@ -48,6 +48,10 @@ class Seat(Struct, frozen=True, kw_only=True, omit_defaults=True):
     scope: Scope
     principal: str | None = None
     key_id: str | None = None
+    bond: str | None = None
+    """The hash of what forms of this log-in must carry beside its cookie: a secret that the browser keeps for this
+    origin alone, its port included, while it hands the cookie to every port of the host. None for a browser that runs
+    no script."""
     until: datetime
 
     @property
@@ -78,12 +82,14 @@ class Seats:
         self._profiles = profiles
         self._read: tuple[str, list[Seat]] = ("", [])
 
-    async def open(self, *, profile: str, scope: Scope, principal: str | None, key_id: str | None) -> str:
-        """Log somebody in; the cookie's text, which is kept nowhere."""
+    async def open(
+        self, *, profile: str, scope: Scope, principal: str | None, key_id: str | None, bond: str = ""
+    ) -> str:
+        """Log somebody in; the cookie's text, which is kept nowhere. `bond`: the secret that forms will carry."""
         secret = secrets.token_urlsafe(32)
 
         def change(tx: Tx) -> None:
-            _put_seat(tx, secret, profile, scope, principal, key_id)
+            _put_seat(tx, secret, profile, scope, principal, key_id, bond)
 
         await self._store.transact(change)
         return secret
@@ -140,7 +146,7 @@ class Seats:
         usable = found is not None and found.until > self._clock.now() and found.profile in self._profiles
         return found if usable else None
 
-    async def use_link(self, token: str) -> str | None:
+    async def use_link(self, token: str, bond: str = "") -> str | None:
         """Log in by a link, once: the cookie's text, or None where the link is used up, too old or unknown."""
         name, secret = _hash(token), secrets.token_urlsafe(32)
 
@@ -150,7 +156,7 @@ class Seats:
             if found is None or found.until <= tx.now or found.profile not in self._profiles:
                 return None
             tx.put(_note(_LINKS, [each for each in links if each.name != found.name]))
-            _put_seat(tx, secret, found.profile, found.scope, found.principal, None)
+            _put_seat(tx, secret, found.profile, found.scope, found.principal, None, bond)
             return secret
 
         return await self._store.transact(change)
@@ -193,9 +199,22 @@ def form_token(secret: str) -> str:
     return hmac.new(secret.encode(), b"signoff console form", hashlib.sha256).hexdigest()
 
 
-def _put_seat(tx: Tx, secret: str, profile: str, scope: Scope, principal: str | None, key_id: str | None) -> None:
+def bound(seat: Seat, bond: str) -> bool:
+    """Whether a form with that secret comes from the browser that logged in."""
+    return seat.bond is None or hmac.compare_digest(seat.bond, _hash(bond))
+
+
+def _put_seat(
+    tx: Tx, secret: str, profile: str, scope: Scope, principal: str | None, key_id: str | None, bond: str
+) -> None:
     seat = Seat(
-        name=_hash(secret), profile=profile, scope=scope, principal=principal, key_id=key_id, until=tx.now + SEAT_FOR
+        name=_hash(secret),
+        profile=profile,
+        scope=scope,
+        principal=principal,
+        key_id=key_id,
+        bond=_hash(bond) if bond else None,
+        until=tx.now + SEAT_FOR,
     )
     kept = [each for each in _load(tx.get(Note, _SEATS), Seat) if each.until > tx.now]
     if key_id is not None:

@@ -7,14 +7,15 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from signoff.cards import why_lines
 from signoff.display import shown
 from signoff.durations import duration
 from signoff.endings import user_summary
 from signoff.model import Actor, ApprovalRequest, Copy, Event
 from signoff.ports import Store
 from signoff.rows import request_key
+from signoff.settings import Profile
 from signoff.statuses import execution_line
+from signoff.whys import why_lines
 from signoff.wording import agent_name, people, person_name, safe_name, t
 
 PAGE, MOST_EVENTS = 1000, 20_000
@@ -57,11 +58,18 @@ async def newer_id(store: Store, row: ApprovalRequest) -> str:
     return leader.short_id if leader is not None else ""
 
 
-def steps(row: ApprovalRequest, copies: Sequence[Copy], events: Sequence[Event], now: datetime) -> list[Step]:
-    """The story in order of time. Pure."""
-    told = [_asked(row), _judged(row)]
+def steps(
+    row: ApprovalRequest,
+    copies: Sequence[Copy],
+    events: Sequence[Event],
+    now: datetime,
+    profile: Profile | None = None,
+) -> list[Step]:
+    """The story in order of time. Pure. `profile` has the operator's own rules."""
+    told = [_asked(row), _judged(row, profile)]
     told += [step for copy in copies for step in _shown(row, copy)]
     told += [_refused(event) for event in events if event.type == "tap.refused"]
+    told += [_revealed(event) for event in events if event.type == "approval.revealed"]
     told += [_vote(row, event) for event in events if event.type == "approval.vote"]
     told += [
         Step(at=event.at, word=t("console.step.promoted"), text=t("console.story.promoted"))
@@ -84,10 +92,10 @@ def _asked(row: ApprovalRequest) -> Step:
     return Step(at=row.created_at, word=t("console.step.asked"), text=" · ".join(parts))
 
 
-def _judged(row: ApprovalRequest) -> Step:
+def _judged(row: ApprovalRequest, profile: Profile | None) -> Step:
     born = row.outcome in ("blocked", "staged") or any(by.type in ("policy", "grant") for by in row.decided_by)
     text = user_summary(row, row.created_at) if born and row.outcome else t("console.story.asks_person")
-    return Step(at=row.created_at, word=t("console.step.judged"), text=text, more=tuple(why_lines(row)))
+    return Step(at=row.created_at, word=t("console.step.judged"), text=text, more=tuple(why_lines(row, profile)))
 
 
 def _shown(row: ApprovalRequest, copy: Copy) -> list[Step]:
@@ -115,6 +123,12 @@ def _refused(event: Event) -> Step:
     known = f"console.why_refused.{why}"
     text = t("console.story.refused", who=who, why=t(known) if why in WHY_REFUSED else safe_name(why))
     return Step(at=event.at, word=t("console.step.refused"), text=text)
+
+
+def _revealed(event: Event) -> Step:
+    data = event.data
+    who = safe_name(str(data.get("principal") or data.get("key_id") or ""))
+    return Step(at=event.at, word=t("console.step.revealed"), text=t("console.story.revealed", person=who))
 
 
 WHY_REFUSED = frozenset(

@@ -11,7 +11,7 @@ from aiohttp import hdrs, web
 from aiohttp.web_request import BaseRequest
 
 from signoff.authorize import Allowed, Operation, Refused, console_may
-from signoff.console.seats import Seat, form_token
+from signoff.console.seats import Seat, bound, form_token
 from signoff.errors import SignoffError
 from signoff.model import Actor
 from signoff.server.faults import BadRequest
@@ -148,7 +148,9 @@ class Visit:
             raise NotHere("foreign", 403)
 
     def check_token(self) -> None:
-        """Raise `NotHere` unless the form was drawn for this log-in."""
+        """Raise `NotHere` unless the form was drawn for this log-in, and comes from the browser that logged in."""
+        if not bound(self.seat, self.field("bond")):
+            raise NotHere("other_browser", 403)
         if not hmac.compare_digest(self.field("csrf").encode("utf-8", "surrogatepass"), self.token.encode()):
             raise NotHere("stale_form", 403)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
@@ -27,6 +29,7 @@ from signoff.server.table import ROUTES
 
 SHUTDOWN_S = 1.0
 """What is still being answered at the end may take this long; waits and streams end at once."""
+IPV4, IPV6 = "127.0.0.1", "::1"
 _LINGER_S = 1.0
 """After a refusal the rest of a body is read for so long, so that the client reads the answer."""
 _BACKLOG = 1024
@@ -74,6 +77,8 @@ async def serve(
         await backlog.begin()
         server = await _server(stack, api.handle, bounds)
         bound = Bound(api=await _listen(stack, server, host, port, "gateway.port"))
+        if host == IPV4 and any(is_localhost(name) for name in host_names):
+            await _hold_ipv6(stack, server, bound.api)
         if hooks is not None:
             apart = await _server(stack, Hooks(core, hall).handle, bounds)
             bound = _with(bound, hooks=await _listen(stack, apart, *hooks, "gateway.hooks_port"))
@@ -89,6 +94,40 @@ async def serve(
         if pages is not None:
             stack.callback(pages.close)
         yield bound
+
+
+def is_localhost(name: str) -> bool:
+    """Whether browsers look that name up nowhere but know it to be this machine (RFC 6761)."""
+    return f".{name.lower().rstrip('.')}".endswith(".localhost")
+
+
+async def _hold_ipv6(stack: AsyncExitStack, server: BoundedServer, api: str) -> None:
+    """Listen on `[::1]` too. Browsers try it first for a name that ends in `.localhost`, so whoever held it in our
+    place would be handed one-time links and keys. Raises `ConfigError` when somebody does."""
+    port = int(api.rpartition(":")[2])
+    try:
+        sock = _bound_ipv6(port)
+    except OSError as error:
+        if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+            return  # without IPv6 no browser gets there either
+        raise ConfigError(
+            f"[{IPV6}]:{port} is taken, which browsers call first for the name in gateway.console_url. "
+            "End what listens there, or set gateway.port."
+        ) from None
+    listener = await asyncio.get_running_loop().create_server(server, sock=sock, backlog=_BACKLOG)
+    stack.push_async_callback(_closed, listener)
+
+
+def _bound_ipv6(port: int) -> socket.socket:
+    sock = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        sock.bind((IPV6, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
 
 
 def _with(bound: Bound, *, hooks: str | None = None, socket: Path | None = None) -> Bound:

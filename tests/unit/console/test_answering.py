@@ -40,12 +40,25 @@ async def events(here: Place, kind: str) -> list[Event]:
 # --- the plain way, without a script ---------------------------------------------------------------
 
 
+async def test_two_answers_before_the_next_page_are_both_told(here: Place) -> None:
+    agent = await here.agent()
+    records = [await agent.ask(), await agent.ask(action=DROP)]
+    person = await here.person()
+    page = await person.get("/console")
+    for record in records:
+        form = {**page.fields("/console/decide", record["request_id"]), "choice": "deny"}
+        assert (await person.post("/console/decide", form)).status == 303
+    after = await person.get("/console")
+    for record in records:
+        assert f"{record['short_id']}: Denied" in after.text
+
+
 async def test_a_form_decides_and_the_next_page_says_so(stored: Place) -> None:
     agent = await stored.agent()
     record = await agent.ask(reason="main was rebased")
     person = await stored.person()
     page = await person.get("/console")
-    assert "git push --force origin main" in page.text
+    assert "git push origin main" in page.text
     assert "Agent says (not checked): main was rebased" in page.text
     form = {**page.fields("/console/decide", record["request_id"]), "choice": "once"}
     answer = await person.post("/console/decide", form)
@@ -108,7 +121,7 @@ async def test_a_grant_says_how_wide_it_is_and_is_revoked(here: Place) -> None:
     page = await person.get("/console")
     assert "in this session, until it ends." in page.text
     assert "in this session, for 30 min from the answer." in page.text
-    assert "in every session of profile default, until revoked." in page.text
+    assert "in any folder and any session of profile default, until revoked." in page.text
     told = await person.decide(record, "session")
     assert told["how"] == "done"
     listed = await person.get("/console/grants")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from datetime import timedelta
 from pathlib import Path
 
 import aiohttp
 import pytest
-from tests.unit.console.world import Place, place, place_on
+from tests.unit.console.world import Person, Place, place, place_on
+from tests.unit.server.world import world_on
 
 from signoff.clock import SystemClock
+from signoff.errors import ConfigError
 from signoff.model import Note
 from signoff.stores.open import open_store
 from signoff.testing.clock import FakeClock
@@ -214,6 +217,92 @@ async def test_a_form_carries_the_token_of_its_log_in(here: Place, token: str | 
         form["csrf"] = (await other.get("/console")).fields("/console/logout")["csrf"] if token == "other" else token
     assert (await person.post("/console/decide", form)).status == 403
     assert (await agent("GET", f"/v1/approvals/{record['request_id']}")).body["status"] == "pending"
+
+
+# --- a cookie that another port of the same host got ----------------------------------------------
+
+
+async def logged_in(here: Place, bond: str) -> Person:
+    """Somebody whose browser keeps that secret for the console's own port."""
+    key = (await here.core.keys.create("default", "approver", principal="ann")).text
+    person = here.stranger()
+    assert (await person.post("/console/login", {"key": key, "bond": bond})).status == 303
+    return person
+
+
+@pytest.mark.parametrize("bond", [None, "", "0" * 64, "é", "\x00"])
+async def test_the_cookie_alone_does_not_decide(here: Place, bond: str | None) -> None:
+    agent = await here.agent()
+    record = await agent.ask()
+    thief = await logged_in(here, "s" * 64)
+    page = await thief.get("/console")
+    assert record["short_id"] in page.text, "it looks"
+    form = {**page.fields("/console/decide", record["request_id"]), "choice": "once"}
+    for path in ("/console/decide", "/console/all", "/console/reveal", "/console/drill", "/console/logout"):
+        answer = await thief.post(path, {**form, **({} if bond is None else {"bond": bond})})
+        assert answer.status == 403, path
+        assert "the browser that logged in" in answer.text
+    assert (await agent("GET", f"/v1/approvals/{record['request_id']}")).body["status"] == "pending"
+
+
+async def test_with_the_secret_it_does(here: Place) -> None:
+    agent = await here.agent()
+    record = await agent.ask()
+    person = await logged_in(here, "s" * 64)
+    form = (await person.get("/console")).fields("/console/decide", record["request_id"])
+    told = await person.script("/console/decide", {**form, "choice": "deny", "bond": "s" * 64})
+    assert told["how"] == "done"
+
+
+async def test_a_link_binds_too_and_only_a_hash_is_kept(stored: Place) -> None:
+    token = await stored.console.desk.seats.make_link(profile="default", principal="ana", view=False)
+    person = stored.stranger()
+    assert (await person.post(f"/console/link/{token}", {"bond": "s" * 64})).status == 303
+    form = (await person.get("/console")).fields("/console/logout")
+    assert (await person.post("/console/logout", form)).status == 403
+    note = await stored.core.store.get(Note, "console:seats")
+    assert note is not None
+    assert "s" * 64 not in note.value
+    assert (await person.post("/console/logout", {**form, "bond": "s" * 64})).status == 303
+
+
+# --- a host name that browsers look for on [::1] first ----------------------------------------------
+
+
+def ipv6_socket(port: int) -> socket.socket:
+    sock = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+    sock.bind(("::1", port))
+    return sock
+
+
+@pytest.fixture
+def ipv6() -> None:
+    """Only where the machine has IPv6."""
+    try:
+        ipv6_socket(0).close()
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+
+
+@pytest.mark.usefixtures("ipv6")
+@pytest.mark.parametrize("name", ["signoff-5d1c.localhost", "LOCALHOST.", "a.b.localhost"])
+async def test_a_name_of_localhost_is_answered_on_both_addresses(name: str) -> None:
+    async with world_on("memory://", host_names=(name,)) as world:
+        port = world.bound.api.rpartition(":")[2]
+        for address in ("127.0.0.1", "[::1]"):
+            async with world.http.get(f"http://{address}:{port}/health", headers={"Host": f"{name}:{port}"}) as answer:
+                assert answer.status == 200
+
+
+@pytest.mark.usefixtures("ipv6")
+async def test_whoever_holds_the_other_address_keeps_the_gateway_from_starting() -> None:
+    with ipv6_socket(0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigError, match=r"\[::1\]:\d+ is taken, which browsers call first"):
+            async with world_on("memory://", port=port, host_names=("signoff-5d1c.localhost",)):
+                pass
+        async with world_on("memory://", port=port, host_names=("signoff.example.org", "notlocalhost")) as world:
+            assert world.bound.api.endswith(f":{port}")
 
 
 async def test_a_page_of_another_name_is_not_served(here: Place) -> None:

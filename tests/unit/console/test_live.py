@@ -61,7 +61,7 @@ async def test_a_new_question_and_its_answer_arrive_drawn(stored: Place) -> None
         record = await agent.ask()
         told = await stream.next("card")
         assert (told["id"], told["pending"], told["new"]) == (record["request_id"], True, True)
-        assert told["said"] == f"Medium request {record['short_id']}"
+        assert told["said"] == f"{record['severity'].capitalize()} request {record['short_id']}"
         csrf = (await ben.get("/console")).fields("/console/logout")["csrf"]
         assert told["html"].count(csrf) == 5
         assert (await stream.next("count"))["count"] == 1
@@ -125,6 +125,22 @@ async def test_a_reconnect_goes_on_by_its_header(here: Place) -> None:
     record = await agent.ask()
     async with watching(person, "kind=cards&after=99999", **{"Last-Event-ID": str(seq)}) as stream:
         assert (await stream.next("card"))["id"] == record["request_id"]
+
+
+async def test_a_break_in_the_middle_of_catching_up_loses_nothing(here: Place) -> None:
+    agent = await here.agent()
+    person = await here.person()
+    seq = await here.core.store.last_seq("default")
+    record = await agent.ask()
+    async with watching(person, f"kind=cards&after={seq}") as stream:
+        assert stream.last_id == "", "nothing was sent yet of what happened"
+    headers = {"Last-Event-ID": stream.last_id} if stream.last_id else {}
+    async with watching(person, f"kind=cards&after={seq}", **headers) as stream:
+        assert (await stream.next("card"))["id"] == record["request_id"]
+        await stream.next("count")
+        again = stream.last_id
+    async with watching(person, f"kind=cards&after={seq}", **{"Last-Event-ID": again}) as stream:
+        assert stream.last_id == again
 
 
 async def test_other_pages_are_told_what_changed(here: Place) -> None:

@@ -118,7 +118,9 @@ async def test_history_is_searched(here: Place) -> None:
 async def test_the_file_for_spreadsheets_runs_nothing(here: Place) -> None:
     agent = await here.agent()
     record = await agent.ask(
-        action={"kind": "command", "command": '=HYPERLINK("http://evil.example","x")'}, host="@evil", reason="+1"
+        action={"kind": "code", "language": "python", "code": '=HYPERLINK("http://evil.example","x")'},
+        host="@evil",
+        reason="+1",
     )
     person = await here.person()
     await person.decide(record, "deny", reason="-2, because")

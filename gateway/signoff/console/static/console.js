@@ -9,6 +9,32 @@
   const all = (what, from = document) => [...from.querySelectorAll(what)];
   const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
   const clock = (at) => at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+
+  // --- this browser ----------------------------------------------------------------------------
+
+  // The cookie goes to every port of the host; what is kept here does not. So forms carry this beside the cookie.
+  const BOND = "signoff-bond";
+
+  function bond(make) {
+    try {
+      let kept = localStorage.getItem(BOND);
+      if (!kept && make) {
+        kept = [...crypto.getRandomValues(new Uint8Array(32))].map((each) => each.toString(16).padStart(2, "0")).join("");
+        localStorage.setItem(BOND, kept);
+      }
+      return kept || "";
+    } catch {
+      return "";
+    }
+  }
+
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.method !== "post") return;
+    const field = find("input[name=bond]", form) || document.createElement("input");
+    Object.assign(field, { type: "hidden", name: "bond", value: bond(form.matches("[data-enter]")) });
+    form.append(field);
+  }, { capture: true });
   if (!csrf) return;
 
   // --- saying things ---------------------------------------------------------------------------
@@ -65,7 +91,8 @@
 
   const cards = find("[data-cards]");
   const index = find("[data-index]");
-  const pages = new URLSearchParams(location.search).get("page");
+  const asked = new URLSearchParams(location.search);
+  const pages = asked.get("page");
 
   function parsed(html) {
     const template = document.createElement("template");
@@ -80,7 +107,7 @@
     const old = cardOf(told.id);
     // An answer and a live change may arrive in either order; the newer state stays.
     if (old && Number(old.dataset.version) > Number(fresh.dataset.version)) return;
-    if (!old && (!cards || !told.pending || (pages && pages !== "1"))) return;
+    if (!old && (!cards || !told.pending || told.fits === false || (pages && pages !== "1"))) return;
     if (old) {
       const open = all("details", old).map((each) => each.open);
       const typed = find("input[name=reason]", old)?.value;
@@ -213,10 +240,14 @@
   });
 
   function answered(told, status) {
-    if (told.how === "confirm") {
+    if (told.how === "confirm" || told.how === "shown") {
       step.replaceChildren(parsed(told.html));
-      step.showModal();
+      if (!step.open) step.showModal();
       find("[data-close]", step).focus();
+      return;
+    }
+    if (told.how === "away") {
+      location.href = told.to;
       return;
     }
     if (step.open) step.close();
@@ -229,6 +260,13 @@
     if (told.html) put(told);
     if (page !== "pending") again();
   }
+
+  // What stood in it is gone with it, an exact text above all; the story tells that it was shown.
+  step?.addEventListener("close", () => {
+    const shown = !find("form", step);
+    step.replaceChildren();
+    if (shown) again();
+  });
 
   document.addEventListener("click", (event) => {
     const close = event.target.closest("[data-close]");
@@ -256,7 +294,9 @@
     window.clearTimeout(timer);
     source?.close();
     const kind = page === "pending" ? "cards" : "touch";
-    source = new EventSource(`/console/events?kind=${kind}&after=${last}`);
+    const wanted = new URLSearchParams({ kind, after: last });
+    for (const name of ["place", "session"]) if (asked.get(name)) wanted.set(name, asked.get(name));
+    source = new EventSource(`/console/events?${wanted}`);
     source.addEventListener("open", () => back());
     source.addEventListener("error", () => cut());
     source.addEventListener("card", (event) => card(JSON.parse(event.data)));
@@ -314,7 +354,7 @@
     if (known && !told.pending && known.dataset.pending === "0" && known.outerHTML === told.html) return;
     const before = known?.dataset.pending;
     put(told);
-    if (told.pending && before === undefined && cards) {
+    if (told.pending && before === undefined && cards && told.fits !== false) {
       say(told.said, told.severity === "critical" ? urgent : said);
       notify(told);
     } else if (!told.pending && before === "1") {
@@ -327,7 +367,7 @@
   function touched(told) {
     counted(told.count);
     const about = body.dataset.about;
-    if (page === "confirm" || (about && !told.ids.includes(about))) return;
+    if (page === "confirm" || page === "revealed" || (about && !told.ids.includes(about))) return;
     if (!about && !concerns(told.kinds)) return;
     window.clearTimeout(waiting);
     waiting = window.setTimeout(again, 400);
@@ -336,7 +376,7 @@
   function concerns(kinds) {
     const wanted = {
       history: /^approval\.(resolved|execution)/, sessions: /^(session|turn|approval|grant)\./,
-      grants: /^(grant|session)\./, health: /^adapter\./,
+      grants: /^(grant|session)\./, health: /^(adapter|drill)\./, drill: /^drill\./,
     }[page];
     return Boolean(wanted) && kinds.some((kind) => wanted.test(kind));
   }
@@ -440,10 +480,15 @@
 
   // --- begin -----------------------------------------------------------------------------------
 
+  let soonAgain = 0;
+
   function ready(from) {
     zones(from);
     tick();
     all("[data-copy], [data-help]").forEach((each) => { each.hidden = false; });
+    const soon = find("[data-again]", from);
+    window.clearTimeout(soonAgain);
+    if (soon) soonAgain = window.setTimeout(again, Number(soon.dataset.again) * 1000);
     if (page === "pending") {
       for (const each of all("article[data-pending='0']")) window.setTimeout(() => drop(each), 30000);
     }
@@ -452,5 +497,5 @@
   ready(document);
   ringing();
   window.setInterval(tick, 1000);
-  if (page !== "confirm") connect();
+  if (page !== "confirm" && page !== "revealed") connect();
 })();

@@ -1,0 +1,46 @@
+"""Texts without their comments, which run nothing and speak only to whoever reads them."""
+
+import ast
+import time
+from collections.abc import Callable
+
+from signoff.policy.shell.deadline import Deadline, GivenUpError
+from signoff.policy.shell.syntax import parse
+
+MAX_CHARS = 32_768
+"""A longer text is left as it is."""
+
+
+def without_comments(text: str, language: str, *, clock: Callable[[], float] = time.thread_time) -> str:
+    """A shell text (`language` is `shell`) or Python code without its comments; any other, and what cannot be read, as
+    it is."""
+    if len(text) > MAX_CHARS:
+        return text
+    if language == "shell":
+        return _shell(text, clock)
+    return _python(text) if language.casefold() in {"python", "py"} else text
+
+
+def _shell(text: str, clock: Callable[[], float]) -> str:
+    data = text.encode("utf-8", "surrogatepass")
+    try:
+        todo = [parse(data, Deadline(clock)).root_node]
+    except GivenUpError:
+        return text
+    comments: list[tuple[int, int]] = []
+    while todo:
+        node = todo.pop()
+        if node.type == "comment":
+            comments.append((node.start_byte, node.end_byte))
+        else:
+            todo += node.children
+    for start, end in sorted(comments, reverse=True):
+        data = data[:start] + data[end:]
+    return data.decode("utf-8", "surrogatepass").strip()
+
+
+def _python(text: str) -> str:
+    try:
+        return ast.unparse(ast.parse(text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return text

@@ -10,7 +10,7 @@ from signoff.clipping import cut
 from signoff.display import shown
 from signoff.durations import clock, duration
 from signoff.model import Actor, ApprovalRequest, Person
-from signoff.wording import PlaceTitle, cause_words, person_behind, person_name, t
+from signoff.wording import PlaceTitle, cause_words, granted_label, person_behind, person_name, t
 
 TAP_REASON_UNITS = 80
 
@@ -30,7 +30,7 @@ def done_answer(decided: Decided, now: datetime, prefix: str) -> str:
         until = clock((row.decided_at or now) + box, now=now)
         return t("tap.done.time_box", clock=until, label=row.label, prefix=prefix, grant=grant)
     if choice in ("session", "always"):
-        return t(f"tap.done.{choice}", label=row.label, prefix=prefix, grant=grant)
+        return t(f"tap.done.{choice}", label=granted_label(row, choice), prefix=prefix, grant=grant)
     if choice == "once_all":
         gone = row.asked_runs - row.runs
         if gone > 0:

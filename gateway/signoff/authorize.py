@@ -10,7 +10,7 @@ from msgspec import Struct
 from signoff.model import Actor, Key, Person, Scope, Session
 from signoff.settings import Profile
 
-Operation = Literal["decide", "stop", "new", "revoke", "read", "admin"]
+Operation = Literal["decide", "stop", "new", "revoke", "yolo", "read", "admin"]
 
 
 class Allowed(Struct, frozen=True):
@@ -51,8 +51,8 @@ def person_may(
 
 
 _BY_SCOPE: dict[Scope, frozenset[Operation]] = {
-    "approver": frozenset({"decide", "stop", "new", "revoke", "read"}),
-    "admin": frozenset({"decide", "stop", "new", "revoke", "read", "admin"}),
+    "approver": frozenset({"decide", "stop", "new", "revoke", "yolo", "read"}),
+    "admin": frozenset({"decide", "stop", "new", "revoke", "yolo", "read", "admin"}),
     "ops": frozenset({"read"}),
     "agent": frozenset(),
 }

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from msgspec import UNSET, UnsetType
 
+from signoff.changes.bypassing import DEFAULT_MINUTES
 from signoff.changes.stopping import Stopped
+from signoff.checking import Check
 from signoff.door import LoopDoor
 from signoff.model import (
     Action,
@@ -24,6 +26,7 @@ from signoff.model import (
 )
 from signoff.record import Approval
 from signoff.verbs import HOST
+from signoff.whys import Why
 
 if TYPE_CHECKING:
     from signoff.gateway import Gateway
@@ -116,9 +119,28 @@ class BlockingGateway:
             )
         )
 
+    def check(
+        self,
+        action: Action | dict[str, Any],
+        *,
+        session_id: str | None = None,
+        turn_id: str | None = None,
+        explain: bool = False,
+    ) -> Check:
+        """As `Gateway.check`."""
+        return self._call(
+            lambda: self._gateway.check(
+                action, session_id=session_id, turn_id=turn_id, explain=explain, profile=self._profile
+            )
+        )
+
     def get(self, request_id: str) -> Approval:
         """The record by its id or short id. Raises `RequestNotFound`."""
         return self._call(lambda: self._gateway.get(request_id, profile=self._profile))
+
+    def why(self, request_id: str) -> Why:
+        """Why it was asked, let run or forbidden. Raises `RequestNotFound`."""
+        return self._call(lambda: self._gateway.why(request_id, profile=self._profile))
 
     def wait(self, request_id: str, timeout_s: float | None = None) -> Approval:
         """The record once it has ended, or as it stands after `timeout_s` seconds. Raises `RequestNotFound`."""
@@ -167,6 +189,15 @@ class BlockingGateway:
     def clear(self, session_id: str, by: Actor | None = None) -> Stopped:
         """As stop, and its grants go and its registration ends. Raises `SessionNotFound`."""
         return self._call(lambda: self._gateway.clear(session_id, by, profile=self._profile))
+
+    def bypass(self, session_id: str, by: Actor, *, minutes: float = DEFAULT_MINUTES) -> Session:
+        """Ask nothing in a session for so many minutes, 1 to 1440. What waits goes on waiting; what is forbidden stays
+        so. Raises `InvalidInput`, `NotPermitted`, `SessionNotFound`."""
+        return self._call(lambda: self._gateway.bypass(session_id, by, minutes=minutes, profile=self._profile))
+
+    def end_bypass(self, session_id: str, by: Actor) -> Session:
+        """Ask again in a session. Raises `SessionNotFound`."""
+        return self._call(lambda: self._gateway.end_bypass(session_id, by, profile=self._profile))
 
     def pending(self) -> list[Approval]:
         """What waits in the profile, oldest first."""

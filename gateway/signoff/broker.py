@@ -7,7 +7,6 @@ or a decision: the row does.
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager
@@ -15,14 +14,16 @@ from functools import partial
 from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct
 
-from signoff import routing
+from signoff import checking, coverage
 from signoff.actions import one_line
-from signoff.changes import asking, claiming, deciding, ending, grants
+from signoff.changes import asking, claiming, deciding, ending, grants, repeats
 from signoff.changes.common import load_request
 from signoff.changes.deciding import Decided, Ruling
+from signoff.checking import Checked
 from signoff.digest import digest_of
+from signoff.drafting import Ask, Drafts, check_words, is_choice, offered_kinds
 from signoff.errors import (
     ChoiceNotOffered,
     ClaimRefused,
@@ -30,51 +31,25 @@ from signoff.errors import (
     InvalidInput,
     NotPermitted,
     RequestNotFound,
-    SessionNotFound,
 )
 from signoff.ids import REQUEST_ID, new_id
-from signoff.judging import judge_action
 from signoff.model import (
     Action,
     Actor,
     ApprovalRequest,
     Cause,
-    Code,
-    Command,
     Grant,
-    Notifier,
     Operand,
-    Session,
     replace,
 )
 from signoff.pacing import Pace
-from signoff.policy import Verdict
 from signoff.ports import Clock, Store, Tx
-from signoff.routing import MAX_PARENTS
-from signoff.rows import EVERY_SESSION, joined, request_key, session_key, turn_key
-from signoff.settings import YEAR_S, AgentSettings, Profile
+from signoff.reviewing import Review, Reviews, reviewed
+from signoff.rows import joined, request_key, turn_key
+from signoff.settings import Profile
 from signoff.waiters import Waiters
 
-MAX_WORD_CHARS = 4096
-"""The longest reason, host or id text that is kept; the action itself may be as long as a body."""
-
-
-class Ask(Struct, frozen=True, kw_only=True):
-    """What an agent submits. `timeout_s` unset: the profile's window; None: no deadline, where that is allowed."""
-
-    action: Action
-    session_id: str
-    request_id: str | None = None
-    turn_id: str | None = None
-    tool_call_id: str | None = None
-    host: str | None = None
-    reason: str | None = None
-    choices: tuple[str, ...] | None = None
-    timeout_s: float | UnsetType | None = UNSET
-    claimed_for: str | None = None
-    agent: str | None = None
-    """The calling agent's name, as its key says; None: the operator's own process."""
-
+__all__ = ["Ask", "Asked", "Broker", "Recollect", "decode_action", "is_choice", "offered_kinds", "same_person"]
 
 Recollect = Callable[[Action], Awaitable[tuple[Operand, ...] | None]]
 """Reads the files an action names, as they are now."""
@@ -96,19 +71,18 @@ class Broker:
         clock: Clock,
         profiles: Mapping[str, Profile],
         served: Callable[[str], AbstractSet[str]],
+        reviews: Reviews | None = None,
     ) -> None:
+        """`reviews` is needed where a profile's mode is `smart`."""
         self._store = store
-        self._profiles = profiles
-        self._served = served
+        self._reviews = reviews or Reviews(profiles)
         self._pace = Pace()
         self.waiters = Waiters(store, clock)
+        self.drafts = Drafts(store, profiles, served, self.waiters.now)
 
     def profile(self, name: str) -> Profile:
         """The settings of a profile; raises `InvalidInput` for an unknown one."""
-        try:
-            return self._profiles[name]
-        except KeyError:
-            raise InvalidInput(f"There is no profile {name!r}.", param="profile") from None
+        return self.drafts.profile(name)
 
     # --- asking ------------------------------------------------------------------------------
 
@@ -119,15 +93,20 @@ class Broker:
         """
         profile = self.profile(profile_name)
         await self._pace.turn()
-        _check_words(ask)
+        check_words(ask)
         digest = digest_of(ask.action, ask.host)
+        review: Review | None = None
         while True:
-            session = await self._session(profile_name, ask)
-            draft, judged = await self._draft(profile, ask, digest, session)
+            draft, judged = await self.drafts.draft(profile, ask, digest)
+            if review is not None:
+                draft = reviewed(draft, review)
             change = partial(asking.ask, draft=draft, judged=judged, claim_within_s=profile.approvals.claim_within_s)
             try:
                 asked = await self._store.transact(change)
             except asking.StaleFacts:
+                continue
+            except asking.ReviewFirst:
+                review = await self._reviews.review(draft)
                 continue
             return Asked(asked.row, asked.repeated)
 
@@ -172,75 +151,26 @@ class Broker:
         except RequestNotFound:
             return
 
-    async def _session(self, profile: str, ask: Ask) -> Session:
-        session = await self._store.get(Session, session_key(profile, ask.session_id))
-        if session is None or (session.closed_at is not None and session.kind != "child"):
-            raise SessionNotFound
-        if ask.agent is not None and session.agent != ask.agent:
-            raise SessionNotFound
-        return session
+    async def check(
+        self,
+        profile_name: str,
+        action: Action,
+        *,
+        session_id: str | None = None,
+        turn_id: str | None = None,
+        agent: str | None = None,
+    ) -> Checked:
+        """What would become of an action if it were asked for now; nothing is asked and nothing stored.
 
-    async def _draft(
-        self, profile: Profile, ask: Ask, digest: str, session: Session
-    ) -> tuple[ApprovalRequest, Session]:
-        """The row as it would be inserted, judged for this session row."""
-        root = await self._root(session)
-        way = routing.route(
-            profile, session, root, platforms=self._served(profile.name), notified=await self._notified(session, root)
-        )
-        agent = profile.agents.get(session.agent or "", AgentSettings())
-        verdict = judge_action(ask.action, profile, agent, session, root, attended=way.attended, now=self.waiters.now())
-        timeout_s, warnings = _window(profile, ask.timeout_s)
-        draft = ApprovalRequest(
-            request_id=ask.request_id or new_id("req"),
-            profile=profile.name,
-            short_id="",
-            session_id=session.session_id,
-            generation=session.generation,
-            turn_id=ask.turn_id,
-            tool_call_id=ask.tool_call_id,
-            agent=session.agent,
-            kind=session.kind,
-            requested_by=agent.acts_for or (session.user_id if session.agent is None else None),
-            claimed_for=ask.claimed_for or (session.user_id if session.agent is not None else None),
-            host=ask.host,
-            action=ask.action,
-            digest=digest,
-            agent_reason=ask.reason,
-            description=verdict.description,
-            severity=verdict.severity,
-            rule_keys=verdict.rule_keys,
-            why=verdict.why,
-            label=verdict.label or grants.exact_label(ask.action),
-            breadth=verdict.breadth or f"Exactly this {grants.action_word(ask.action)}",
-            choices=_choices(profile, ask),
-            destinations=way.destinations,
-            timeout_s=timeout_s,
-            created_at=session.created_at,
-            warnings=warnings,
-        )
-        return _judged(draft, verdict, profile), session
-
-    async def _root(self, session: Session) -> Session:
-        """The outermost parent of a child; itself for all others. A child where that cannot be found: it has no place
-        and nobody to ask (`routing.route`), and no setting approves for it (`judge_action`)."""
-        root = session
-        for _ in range(MAX_PARENTS):
-            if root.kind != "child" or root.parent is None:
-                break
-            parent = await self._store.get(Session, session_key(session.profile, root.parent))
-            if parent is None:
-                break
-            root = parent
-        return root
-
-    async def _notified(self, session: Session, root: Session) -> bool:
-        now = self.waiters.now()
-        for name in dict.fromkeys((session.session_id, root.session_id, EVERY_SESSION)):
-            found = await self._store.find(Notifier, "session", session_key(session.profile, name))
-            if any(n.gone_at is None or n.gone_at > now for n in found):
-                return True
-        return False
+        Without a session it is judged as if somebody could answer. Raises `InvalidInput`, `SessionNotFound`.
+        """
+        profile = self.profile(profile_name)
+        await self._pace.turn()
+        if session_id is None:
+            return checking.alone(action, profile, self.waiters.now(), agent=agent)
+        ask = Ask(action=action, session_id=session_id, turn_id=turn_id, agent=agent)
+        check_words(ask)
+        return await checking.in_session(self.drafts, self._store, profile, ask)
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -338,7 +268,8 @@ class Broker:
         """The ruling with the request's own facts: what its profile offers for this kind now, its masked text."""
         allowed = offered_kinds(self.profile(row.profile), row.action)
         shown = "" if ruling.choice in ("once", "once_all", "deny") else one_line(row.action)
-        return replace(ruling, allowed=allowed, shown=shown)
+        exact = coverage.exact_text(row.action) if ruling.choice == "always" else None
+        return replace(ruling, allowed=allowed, shown=shown, exact=exact)
 
     async def cancel(
         self, profile: str, request_id: str, cause: Cause, by: Actor | None, *, agent: str | None = None
@@ -356,6 +287,13 @@ class Broker:
             return row
 
         return await self._store.transact(change)
+
+    async def let_ask(self, profile: str, request_id: str, by: Actor) -> ApprovalRequest | None:
+        """End a person's denial, so that the action is asked anew; it decides nothing. None where nobody denied it.
+
+        Raises `RequestNotFound`.
+        """
+        return await self._store.transact(partial(repeats.let_ask, profile=profile, request_id=request_id, by=by))
 
     async def undo(self, profile: str, request_id: str, by: Actor, *, any_person: bool = False) -> ApprovalRequest:
         """Take an approval back before its claim. Only who decided may, or an operator (`any_person`).
@@ -419,77 +357,11 @@ class Broker:
         return await self._store.transact(change)
 
 
-def is_choice(choice: str) -> bool:
-    """Whether the word is a choice or a time box."""
-    return choice in ("once", "once_all", "session", "always", "deny") or grants.time_box(choice) is not None
-
-
-def offered_kinds(profile: Profile, action: Action) -> tuple[str, ...]:
-    """The choices a profile offers for this kind of action."""
-    if isinstance(action, Command):
-        return profile.grants.command
-    return profile.grants.code if isinstance(action, Code) else profile.grants.tool
-
-
 def same_person(one: Actor, other: Actor) -> bool:
     """Whether two deeds are of one person: the same principal, else the same account."""
     if one.principal or other.principal:
         return one.principal == other.principal
     return (one.platform, one.user_id) == (other.platform, other.user_id)
-
-
-def _judged(draft: ApprovalRequest, verdict: Verdict, profile: Profile) -> ApprovalRequest:
-    """The draft, born ended where the verdict leaves nothing to ask."""
-    if verdict.verdict == "ask":
-        return draft
-    rule = verdict.rule_keys[0] if verdict.rule_keys else verdict.rung
-    setting = None if verdict.rule_keys else routing.setting_value(profile, verdict.setting)
-    actor = Actor(type="policy", rule=None if setting else rule, setting=setting)
-    if verdict.verdict == "block":
-        return replace(draft, outcome="blocked", decided_by=(actor,))
-    return replace(draft, outcome="approved", choice="once", decided_by=(actor,))
-
-
-def _check_words(ask: Ask) -> None:
-    for name in ("request_id", "turn_id"):
-        value = getattr(ask, name)
-        if value is not None and not REQUEST_ID.fullmatch(value):
-            raise InvalidInput(f"{name} must be 1 to 64 of A-Z, a-z, 0-9, _ and -.", param=name)
-    for name in ("reason", "host", "claimed_for", "tool_call_id"):
-        value = getattr(ask, name)
-        if value is not None and len(value) > MAX_WORD_CHARS:
-            raise InvalidInput(f"{name} is over {MAX_WORD_CHARS} characters; shorten it.", param=name)
-
-
-def _choices(profile: Profile, ask: Ask) -> tuple[str, ...]:
-    """The profile's choices, narrowed by the asker; `deny` and one way to approve always stay."""
-    base = offered_kinds(profile, ask.action)
-    if ask.choices is None:
-        return base
-    unknown = [c for c in ask.choices if not is_choice(c)]
-    if unknown:
-        raise InvalidInput(f"{unknown[0]!r} is not a choice.", param="choices")
-    narrowed = tuple(c for c in base if c in ask.choices or c == "deny")
-    if narrowed == ("deny",):
-        raise InvalidInput("choices leaves no way to approve; add once.", param="choices")
-    return narrowed
-
-
-def _window(profile: Profile, asked: float | UnsetType | None) -> tuple[float | None, tuple[str, ...]]:
-    """The window in seconds and the warnings about what was clamped. Raises `InvalidInput` for 0, NaN, negatives."""
-    settings = profile.approvals
-    cap = min(settings.max_timeout_s, YEAR_S)
-    if isinstance(asked, UnsetType):
-        return min(settings.timeout_s, cap), ()
-    if asked is None:
-        if settings.allow_no_deadline:
-            return None, ()
-        return cap, (f"No deadline is not allowed here (approvals.allow_no_deadline); the window is {cap:g} s.",)
-    if math.isnan(asked) or asked <= 0:
-        raise InvalidInput("timeout_s must be a number of seconds above 0.", param="timeout_s")
-    if asked > cap:
-        return cap, (f"timeout_s was {asked:g}; the window is {cap:g} s (approvals.max_timeout_s).",)
-    return float(asked), ()
 
 
 def decode_action(raw: Any) -> Action:

@@ -13,9 +13,11 @@ from msgspec import Struct
 from signoff.actions import plain_text, whole_text
 from signoff.changes.common import UNDO_AFTER_S, plus
 from signoff.changes.deciding import offered
+from signoff.changes.grants import exact_only
+from signoff.changes.repeats import ASK_AGAIN
 from signoff.clipping import clip, cut_reason, units
 from signoff.display import shown
-from signoff.durations import clock, window
+from signoff.durations import clock, duration, window
 from signoff.model import (
     ApprovalRequest,
     Attachment,
@@ -23,6 +25,7 @@ from signoff.model import (
     Button,
     Card,
     Code,
+    Command,
     Copy,
     Elicitation,
     Face,
@@ -32,10 +35,13 @@ from signoff.model import (
     Span,
     Tool,
 )
+from signoff.policy.protected import PROTECTED_KEY
+from signoff.settings import Profile
 from signoff.statuses import status_blocks
 from signoff.tokens import Signer
 from signoff.visible import invisible_count, lookalikes
-from signoff.wording import PlaceTitle, agent_name, person_name, safe_name, t
+from signoff.whys import why_lines
+from signoff.wording import PlaceTitle, agent_name, granted_label, person_name, safe_name, t
 
 SEVERITY_MARKS: dict[Severity, str] = {"low": "", "medium": "", "high": "⚠️ ", "critical": "🛑 "}
 MAX_LABEL_UNITS = 34
@@ -44,6 +50,10 @@ HEADLINE_UNITS = 120
 CWD_UNITS = 90
 REASON_UNITS = 160
 WHO_UNITS = 120
+MAX_SEEN = 2
+"""As much of what was seen in a script stands on its card; all of it stands behind `Why asked`."""
+BOX, BOX_S = "30m", 1800
+"""The time box that cards offer, and its length in seconds."""
 REASONS = ("too_risky", "wrong_target", "not_now", "smaller_steps")
 """The one-tap reasons, in their order."""
 
@@ -58,8 +68,12 @@ class Facts(Struct, frozen=True, kw_only=True):
     """The parent's agent, for a child's card."""
     next_of: ApprovalRequest | None = None
     """The request whose one-time approval made this one a leader."""
+    denied_like: ApprovalRequest | None = None
+    """What a person denied that is like this one."""
     console: str | None = None
     """The console's public origin: the id then links to the request's story there."""
+    profile: Profile | None = None
+    """The profile's settings, for why it is asked."""
 
 
 def request_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer, *, attach: bool) -> Card:
@@ -102,6 +116,8 @@ def _ended_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) 
     rows: tuple[tuple[Button, ...], ...] = ()
     if undo_shown(row, facts.now):
         rows = ((_button(row, copy, signer, "undo", t("button.undo")),),)
+    elif row.asked_after is not None and row.lifted_by is None:
+        rows = ((_button(row, copy, signer, ASK_AGAIN, t("button.ask_again")),),)
     return Card(blocks=blocks, rows=rows)
 
 
@@ -139,7 +155,7 @@ def headline_text(row: ApprovalRequest, severity: str | None = None) -> str:
     if isinstance(action, Tool):
         return t("headline.tool", severity=severity, tool=safe_name(action.name))
     if isinstance(action, FileWrite):
-        return _file_headline(action, severity)
+        return _file_headline(row, action, severity)
     if isinstance(action, Elicitation):
         return t("headline.elicitation", server=safe_name(action.server))
     if isinstance(action, Rule):
@@ -150,14 +166,17 @@ def headline_text(row: ApprovalRequest, severity: str | None = None) -> str:
     return t("headline.rule", severity=severity, sentence=sentence)
 
 
-def _file_headline(action: FileWrite, severity: str) -> str:
+def _file_headline(row: ApprovalRequest, action: FileWrite, severity: str) -> str:
     name = safe_name(action.path)
+    kind = "file_write_protected" if PROTECTED_KEY in row.rule_keys else "file_write"
+    if row.rule_keys and kind == "file_write":
+        return t("headline.rule", severity=severity, sentence=shown(row.description, prose=True))
     if action.diff is None:
-        return t("headline.file_write", severity=severity, file=name)
+        return t(f"headline.{kind}", severity=severity, file=name)
     lines = action.diff.split("\n")
     added = sum(line.startswith("+") and not line.startswith("+++") for line in lines)
     removed = sum(line.startswith("-") and not line.startswith("---") for line in lines)
-    return t("headline.file_write_lines", severity=severity, file=name, added=added, removed=removed)
+    return t(f"headline.{kind}_lines", severity=severity, file=name, added=added, removed=removed)
 
 
 def _place(row: ApprovalRequest) -> tuple[Block, ...]:
@@ -207,6 +226,10 @@ def _fact_lines(row: ApprovalRequest, copy: Copy, facts: Facts, *, hidden: int, 
                 clock=clock(before.decided_at or facts.now, now=facts.now),
             )
         )
+    if facts.denied_like is not None and facts.denied_like.decided_by:
+        lines.append(asked_again(row, facts.denied_like))
+    if isinstance(row.action, Code) and row.rule_keys:
+        lines += [shown(line, prose=True) for line in row.why[:MAX_SEEN]]
     if copy.note:
         lines.append(t("fact.fallback", place=place_name(copy.note, facts.title)))
     if copy.again:
@@ -221,6 +244,13 @@ def _fact_lines(row: ApprovalRequest, copy: Copy, facts: Facts, *, hidden: int, 
     if hidden and not attach:
         lines.append(t("fact.not_attached"))
     return lines
+
+
+def asked_again(row: ApprovalRequest, before: ApprovalRequest) -> str:
+    """That a person denied something alike not long before this was asked."""
+    passed_s = (row.created_at - (before.decided_at or row.created_at)).total_seconds()
+    person = person_name(before.decided_by[0])
+    return t("fact.asked_again", person=person, duration=duration(max(passed_s, 0.0)), id=before.short_id)
 
 
 def _claim(row: ApprovalRequest) -> tuple[Block, ...]:
@@ -311,11 +341,18 @@ def _rows(row: ApprovalRequest, copy: Copy, signer: Signer, *, whole: bool) -> t
     rows.append(first)
     if face.shown and "once_all" in choices:
         rows.append((_button(row, copy, signer, "once_all", t("button.once_all", count=runs)),))
-    grant = t("button.session", label=row.label)
+    choice, grant = _card_grant(row)
     if row.severity in ("low", "medium") and "session" in choices and row.label and units(grant) <= MAX_LABEL_UNITS:
-        rows.append((_button(row, copy, signer, "session", grant),))
+        rows.append((_button(row, copy, signer, choice, grant),))
     rows.append((because, _button(row, copy, signer, "more", t("button.more"))))
     return tuple(rows)
+
+
+def _card_grant(row: ApprovalRequest) -> tuple[str, str]:
+    """The one wider answer that stands on the card itself: the session, or a time box for what is approved often."""
+    if row.offer_box:
+        return BOX, t("button.time_box", duration=window(BOX_S), label=row.label)
+    return "session", t("button.session", label=row.label)
 
 
 def _once_button(row: ApprovalRequest, copy: Copy, signer: Signer, runs: int) -> Button:
@@ -352,23 +389,41 @@ def _more_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) 
     """Wider and rarer answers, each with its breadth written out above the buttons."""
     choices = offered(row)
     lines = [t("panel.more", id=row.short_id)]
+    if row.unread_file:
+        lines.append(t("fact.only_once", file=safe_name(row.unread_file)))
     rows: list[tuple[Button, ...]] = []
     if "session" in choices:
-        lines.append(t("panel.session", breadth=row.breadth))
+        breadth = shown(row.breadth, prose=True)
+        lines.append(t("panel.session", breadth=breadth))
         # The length, for a panel may be answered long after it was drawn.
-        lines.append(t("panel.time_box", breadth=row.breadth, duration=window(1800)))
+        lines.append(t("panel.time_box", breadth=breadth, duration=window(BOX_S)))
         rows.append((_button(row, copy, signer, "session", t("button.session", label=row.label)),))
-        box = t("button.time_box", duration=window(1800), label=row.label)
-        rows.append((_button(row, copy, signer, "30m", box),))
+        box = t("button.time_box", duration=window(BOX_S), label=row.label)
+        rows.append((_button(row, copy, signer, BOX, box),))
     if "always" in choices:
-        lines.append(t("panel.always_class", breadth=row.breadth, profile=safe_name(row.profile)))
-        rows.append((_button(row, copy, signer, "always", t("button.always_class", label=row.label)),))
+        label, sentence = always_words(row)
+        lines.append(sentence)
+        rows.append((_button(row, copy, signer, "always", label),))
     wait = _button(row, copy, signer, "wait", t("button.wait", duration=window(900)))
     why = _button(row, copy, signer, "why", t("button.why"))
     rows.append(
         (wait, why, _close(row, copy, signer)) if row.timeout_s is not None else (why, _close(row, copy, signer))
     )
     return Card(blocks=_lines(*lines), rows=tuple(rows))
+
+
+def always_words(row: ApprovalRequest) -> tuple[str, str]:
+    """The label of a permanent approval, and the sentence that says how far it reaches."""
+    profile = safe_name(row.profile)
+    if isinstance(row.action, Command):
+        label = t("button.always_exact", label=granted_label(row, "always"))
+        return label, t("panel.always_exact", profile=profile, label=row.label)
+    if exact_only(row.action):
+        return t("button.always_exact", label=granted_label(row, "always")), t("panel.always_this", profile=profile)
+    return (
+        t("button.always_class", label=row.label),
+        t("panel.always_class", breadth=shown(row.breadth, prose=True), profile=profile),
+    )
 
 
 def _because_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
@@ -380,7 +435,8 @@ def _because_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signe
 def _confirm_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
     """The second tap of what is critical or very wide."""
     if copy.choice == "always":
-        line = t("panel.confirm_always", id=row.short_id, breadth=row.breadth, profile=safe_name(row.profile))
+        breadth = shown(row.breadth, prose=True)
+        line = t("panel.confirm_always", id=row.short_id, breadth=breadth, profile=safe_name(row.profile))
         label = t("button.confirm_always")
     else:
         place = safe_name(row.host) if row.host else agent_name(row)
@@ -391,16 +447,7 @@ def _confirm_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signe
 
 
 def _why_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
-    return Card(blocks=_lines(*why_lines(row)), rows=((_close(row, copy, signer),),))
-
-
-def why_lines(row: ApprovalRequest) -> list[str]:
-    """Why it is asked: the rule, what was seen, and the digest."""
-    sentence = shown(row.description, prose=True)
-    rule = ", ".join(row.rule_keys) or "none"
-    seen = [shown(line, prose=True) for line in row.why[:10]]
-    title = t("why.title", severity=t(f"severity.{row.severity}"), sentence=sentence, rule=rule)
-    return [f"{row.short_id} · {title}", *seen, t("why.nothing_covers"), t("why.digest", digest=row.digest)]
+    return Card(blocks=_lines(*why_lines(row, facts.profile)), rows=((_close(row, copy, signer),),))
 
 
 def _type_prompt(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:

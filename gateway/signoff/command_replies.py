@@ -12,7 +12,7 @@ from signoff.actions import one_line
 from signoff.cards import text_card
 from signoff.changes.answering_all import Answered, Line
 from signoff.changes.deciding import Decided
-from signoff.changes.grants import time_box
+from signoff.changes.grants import by_kind, time_box
 from signoff.changes.places import Waiting
 from signoff.changes.stopping import Stopped
 from signoff.clipping import units
@@ -21,7 +21,7 @@ from signoff.durations import clock
 from signoff.endings import done_answer
 from signoff.grammar import Unknown, Verb
 from signoff.model import Actor, ApprovalRequest, Attachment, Card, Grant, Session
-from signoff.wording import agent_name, person_name, safe_name, t
+from signoff.wording import agent_name, granted_label, person_name, safe_name, t
 
 MAX_LINES = 20
 """A longer list is cut there, with the count of the rest and the whole in a file."""
@@ -106,7 +106,7 @@ def decided_text(decided: Decided, now: datetime, prefix: str) -> str:
 def _granted(row: ApprovalRequest, grant: Grant, now: datetime, prefix: str) -> str:
     values: dict[str, str | int] = {
         "id": row.short_id,
-        "label": row.label,
+        "label": granted_label(row, row.choice or "once"),
         "prefix": prefix,
         "grant": grant.grant_id,
     }
@@ -242,6 +242,8 @@ def stopped_lines(by: Actor, session: Session, stopped: Stopped, now: datetime, 
         lines.append(t("stop.nothing"))
     if stopped.grants:
         lines.append(t("stop.grants", count=stopped.grants, prefix=prefix))
+    if session.bypass_until is not None and session.bypass_until > now:
+        lines.append(t("reply.yolo_off", person=person_name(by)))
     return lines
 
 
@@ -296,6 +298,11 @@ def scope_words(grant: Grant, now: datetime) -> str:
     return t(f"scope.{grant.scope}")
 
 
+def grant_words(grant: Grant) -> str:
+    """What a grant allows: all of a kind, or the one action it was given for."""
+    return grant.label if by_kind(grant) or not grant.shown else grant.shown
+
+
 def grants_listing(grants: Sequence[Grant], now: datetime, prefix: str) -> Listing:
     """What is allowed in advance: id, scope, the action it was given for, who gave it and when."""
     if not grants:
@@ -305,20 +312,19 @@ def grants_listing(grants: Sequence[Grant], now: datetime, prefix: str) -> Listi
 
 
 def _grant_line(grant: Grant, now: datetime) -> str:
-    what = grant.shown or grant.label
+    what = grant_words(grant)
     given = f"{person_name(grant.by)} {clock(grant.created_at, now=now)}"
     return f"{grant.grant_id} {scope_words(grant, now)}: {what} · {given}"
 
 
 def revoked_text(grant: Grant, now: datetime) -> str:
     """What is told once a grant is gone."""
-    label = grant.shown or grant.label
-    return t("reply.revoked", grant=grant.grant_id, scope=scope_words(grant, now), label=label)
+    return t("reply.revoked", grant=grant.grant_id, scope=scope_words(grant, now), label=grant_words(grant))
 
 
 def help_lines(prefix: str, platform: str, user_id: str, person: str | None) -> list[str]:
     """Every command in a line; `person` is the reader's name where they may decide here."""
-    verbs = ("approve", "deny", "pending", "why", "undo", "stop", "new", "grants", "revoke")
+    verbs = ("approve", "deny", "pending", "why", "undo", "stop", "new", "grants", "revoke", "yolo")
     lines = [t("help.title"), *(t(f"help.{verb}", prefix=prefix) for verb in verbs), t("help.without_id")]
     if platform == "slack":
         lines.append(t("help.slack"))

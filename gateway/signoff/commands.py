@@ -15,7 +15,7 @@ from functools import partial
 
 from signoff.authorize import Refused, person_may
 from signoff.broker import Broker, same_person
-from signoff.cards import why_lines
+from signoff.bypass_commands import BypassCommands
 from signoff.changes import answering_all, places
 from signoff.changes.answering_all import QUIET_OVER, AllOf
 from signoff.changes.deciding import Decided, Ruling
@@ -46,7 +46,20 @@ from signoff.errors import (
     RequestNotFound,
     UndoTooLate,
 )
-from signoff.grammar import Approve, Deny, Loose, NotACommand, Other, Typed, Unclear, Unknown, Verb, is_command, parse
+from signoff.grammar import (
+    Approve,
+    Deny,
+    Loose,
+    NotACommand,
+    Other,
+    Typed,
+    Unclear,
+    Unknown,
+    Verb,
+    Yolo,
+    is_command,
+    parse,
+)
 from signoff.last_ended import LastEnded
 from signoff.model import (
     Actor,
@@ -66,6 +79,7 @@ from signoff.rows import request_key, session_key
 from signoff.sessions import Sessions
 from signoff.stop_commands import StopCommands
 from signoff.strangers import Strangers
+from signoff.whys import why_lines
 from signoff.wording import agent_name, people, safe_name, t
 
 REMEMBERED = 10_000
@@ -92,6 +106,7 @@ class Commands:
         self._title = title
         self._desk = Desk(broker, store, clock)
         self._stopping = StopCommands(self._desk, sessions, store, clock)
+        self._bypassing = BypassCommands(self._desk, sessions, store, clock)
         self._ended = LastEnded(store, clock)
         self._told: OrderedDict[str, None] = OrderedDict()
         self.strangers = Strangers(clock, broker.profile)
@@ -156,6 +171,10 @@ class Commands:
             return await self._unclear(asked, typed)
         if isinstance(typed, Approve | Deny):
             return await (self._all(asked, typed) if typed.everything else self._one(asked, typed))
+        if isinstance(typed, Yolo):
+            reply = await self._bypassing.answer(asked, typed)
+            self._dispatcher.wake()
+            return reply
         return await self._other(asked, typed)
 
     async def _other(self, asked: Asked, typed: Other) -> Reply:
@@ -247,6 +266,8 @@ class Commands:
             return [t("tap.not_offered", choice=choice)]
         self._dispatcher.wake()
         if decided.how == "lost":
+            if row.outcome == "denied" and choice != "deny":
+                await self._broker.let_ask(row.profile, row.request_id, actor)
             return [self._lost(asked, decided, choice)]
         told = [decided_text(decided, self._clock.now(), asked.prefix)]
         return _public(*told, t("tap.done.reason_too_long", count=cut)) if cut else _public(*told)
@@ -301,7 +322,9 @@ class Commands:
         if typed.word is not None:
             return [unknown_id(typed.word, (await self._desk.look(asked)).waiting)]
         row = await self._meant(asked, typed.target, "why")
-        return Listing(lines=tuple(why_lines(row)), file="why.txt") if isinstance(row, ApprovalRequest) else row
+        if not isinstance(row, ApprovalRequest):
+            return row
+        return Listing(lines=tuple(why_lines(row, asked.profile)), file="why.txt")
 
     async def _grants_here(self, asked: Asked) -> list[Grant]:
         """The live grants that act in every session, or that were asked for in this place."""

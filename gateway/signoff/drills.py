@@ -12,12 +12,12 @@ from msgspec import Struct
 
 from signoff.authorize import Allowed
 from signoff.changes import drilling, sending
+from signoff.destinations import parse_destination
 from signoff.drill_cards import outcome_line, seen_by
 from signoff.errors import DrillNotFound, InvalidInput
 from signoff.ids import new_id, row_id
 from signoff.model import Answer, Copy, Destination, Note, Tap
 from signoff.ports import Clock, Store, Tx
-from signoff.routing import parse_destination
 from signoff.settings import Profile
 from signoff.wording import t
 

@@ -13,13 +13,15 @@ from msgspec import Struct
 from signoff.answers import done_answer, lost_answer
 from signoff.changes.grants import time_box
 from signoff.display import shown
-from signoff.durations import clock, duration_long, window, window_long
+from signoff.durations import clock, duration, duration_long, window, window_long
 from signoff.model import Actor, ApprovalRequest, Block
+from signoff.policy.protected import PROTECTED_KEY
 from signoff.statuses import execution_line, status_blocks
 from signoff.wording import (
     LEASE_WORDS_S,
     PlaceTitle,
     approved_text,
+    blocked_text,
     by_policy,
     cause_words,
     claim_window_s,
@@ -27,6 +29,7 @@ from signoff.wording import (
     first_operand,
     people,
     person_name,
+    since_denied_s,
     t,
     window_s,
 )
@@ -78,8 +81,7 @@ def message(row: ApprovalRequest, now: datetime) -> str:
         return _approved_message(row, now)
     if row.outcome == "denied":
         if row.repeat_of:
-            passed = (now - (row.decided_at or now)).total_seconds()
-            return t("agent.denied.repeat", duration=duration_long(passed))
+            return t("agent.denied.repeat", duration=duration_long(since_denied_s(row)))
         if row.reason:
             return t("agent.denied.reason", reason=_quoted(row.reason))
         return t("agent.denied.plain")
@@ -143,6 +145,8 @@ def _cancelled_message(row: ApprovalRequest) -> str:
 
 def _blocked_message(row: ApprovalRequest) -> str:
     by = row.decided_by[0] if row.decided_by else Actor(type="policy", rule="unknown")
+    if by.rule == PROTECTED_KEY:
+        return blocked_text("agent.blocked", row, by)
     if by.setting:
         kind = t(f"agent.session_kind.{row.kind}")
         return t("agent.blocked.setting", setting=by.setting, session_kind=kind)
@@ -160,6 +164,9 @@ def user_summary(row: ApprovalRequest, now: datetime) -> str:
         return _approved_summary(row, now)
     if row.outcome == "denied":
         name = people(row.decided_by)
+        if row.repeat_of:
+            passed = duration(since_denied_s(row))
+            return t("summary.denied.repeat", person=name, duration=passed, id=row.repeat_short)
         if row.reason:
             return t("summary.denied.reason", person=name, reason=shown(row.reason, prose=True))
         return t("summary.denied.person", person=name)
@@ -179,7 +186,7 @@ def user_summary(row: ApprovalRequest, now: datetime) -> str:
     if row.outcome == "staged":
         return t("summary.staged", id=row.short_id)
     by = row.decided_by[0] if row.decided_by else Actor(type="policy")
-    return by_policy("summary.blocked", by)
+    return blocked_text("summary.blocked", row, by)
 
 
 def _approved_summary(row: ApprovalRequest, now: datetime) -> str:

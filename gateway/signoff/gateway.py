@@ -14,6 +14,7 @@ from functools import partial
 from importlib.metadata import entry_points
 from typing import Any
 
+from signoff.allowlisting import Allowlisting
 from signoff.broker import Broker
 from signoff.clock import SystemClock
 from signoff.commands import Commands
@@ -30,6 +31,7 @@ from signoff.maker import Maker
 from signoff.model import Health, Note, replace
 from signoff.ports import ChatAdapter, Clock, Store, Tx
 from signoff.pulse import Pulse
+from signoff.reviewing import Reviews
 from signoff.sessions import Sessions
 from signoff.settings import Profile
 from signoff.stores.open import open_store, serving
@@ -122,9 +124,12 @@ class Gateway(Verbs):
         self.store: Store = TimedStore(store, self.telemetry)
         try:
             self.signer = load_signer(self.config.gateway.token_key_file, self.clock.now())
-            self.broker = Broker(self.store, self.clock, self.profiles, self.served)
+            reviews = Reviews(self.profiles)
+            self._stack.push_async_callback(reviews.aclose)
+            self.broker = Broker(self.store, self.clock, self.profiles, self.served, reviews)
             self.sessions = Sessions(self.store, self.profiles, self.served)
             self.keys = Keys(self.store, self.profiles)
+            self.allowlisting = Allowlisting(self.store, self.clock, self.profiles, self.config.gateway.state_dir)
             self.sweeper = Sweeper(
                 self.store,
                 self.clock,
@@ -134,6 +139,7 @@ class Gateway(Verbs):
             )
             self._stack.callback(await self.telemetry.follow(self.store, self.profiles))
             down = await self.sweeper.resume()
+            await self.allowlisting.begin()
         except BaseException:
             await self.store.aclose()
             raise
@@ -146,7 +152,7 @@ class Gateway(Verbs):
             await self._load_adapters(hooks_base)
         infos = {platform: adapter.info for (_, platform), adapter in self.adapters.items()}
         console = self.config.gateway.console_url if self.config.gateway.console else None
-        maker = Maker(self.store, self.clock, self.signer, infos, console)
+        maker = Maker(self.store, self.clock, self.signer, infos, console, self.profiles)
         fallbacks = {
             name: profile.approvals.fallback_destination
             for name, profile in self.profiles.items()
@@ -165,7 +171,8 @@ class Gateway(Verbs):
         commands = self._commands = Commands(
             self.broker, self.sessions, self.dispatcher, self.store, self.clock, maker.title
         )
-        for loop in (self.sweeper.run, self.dispatcher.run, self.telemetry.watch_loop, self._watch_store):
+        loops = (self.sweeper.run, self.dispatcher.run, self.allowlisting.run, self.telemetry.watch_loop)
+        for loop in (*loops, self._watch_store):
             self._tasks.append(asyncio.create_task(self._watched(loop), name=loop.__qualname__))
         for (profile, platform), adapter in self.adapters.items():
             inbox = ProfileInbox(

@@ -17,8 +17,10 @@ from signoff.changes.grants import time_box
 from signoff.clipping import cut_reason
 from signoff.ids import SHORT_LENGTH, is_short
 
-Verb = Literal["approve", "deny", "stop", "new", "pending", "grants", "revoke", "why", "undo", "help"]
-VERBS: tuple[Verb, ...] = ("approve", "deny", "stop", "new", "pending", "grants", "revoke", "why", "undo", "help")
+Verb = Literal["approve", "deny", "stop", "new", "pending", "grants", "revoke", "yolo", "why", "undo", "help"]
+VERBS: tuple[Verb, ...] = (
+    *("approve", "deny", "stop", "new", "pending", "grants", "revoke", "yolo", "why", "undo", "help"),
+)
 ALIASES: dict[str, Verb] = {"reset": "new", "start": "help"}
 WITH_ID: frozenset[Verb] = frozenset({"revoke", "why", "undo"})
 
@@ -85,6 +87,14 @@ class Other(Struct, frozen=True, kw_only=True):
     word: str | None = None
 
 
+class Yolo(Struct, frozen=True, kw_only=True):
+    """`yolo [minutes|off]`. `minutes` None: none were typed. `word`: what stands there is neither, so nothing is done."""
+
+    minutes: int | None = None
+    off: bool = False
+    word: str | None = None
+
+
 class Unclear(Struct, frozen=True, kw_only=True):
     """An approval with a word that the grammar does not have, or one too many. It decides nothing."""
 
@@ -93,7 +103,7 @@ class Unclear(Struct, frozen=True, kw_only=True):
     """The word is perhaps an id with a letter that ids do not have."""
 
 
-Typed = NotACommand | Loose | Unknown | Approve | Deny | Other | Unclear
+Typed = NotACommand | Loose | Unknown | Approve | Deny | Other | Yolo | Unclear
 
 
 def parse(text: str, *, addressed: bool = False) -> Typed:
@@ -112,13 +122,13 @@ def parse(text: str, *, addressed: bool = False) -> Typed:
     bare = _verb(words[0].lower()) if words[0].isascii() else None
     if addressed and bare is not None:
         said = _command(bare, words[1:])
-        return said if not isinstance(said, Other) or _exact(said, words[1:]) else NotACommand()
+        return said if _exact(said, words[1:]) else NotACommand()
     return _loose(words)
 
 
 def is_command(typed: Typed) -> bool:
     """Whether it was written as one of our commands, understood or not."""
-    return isinstance(typed, Approve | Deny | Other | Unclear)
+    return isinstance(typed, Approve | Deny | Other | Yolo | Unclear)
 
 
 def _verb(word: str) -> Verb | None:
@@ -141,15 +151,20 @@ def _command(verb: Verb, rest: list[str]) -> Typed:
         return _approve(rest)
     if verb == "deny":
         return _deny(rest)
+    if verb == "yolo":
+        return _yolo(rest)
     if verb not in WITH_ID or not rest:
         return Other(verb=verb)
     target = _short_id(rest[0])
     return Other(verb=verb, target=target, word=None if target else rest[0])
 
 
-def _exact(said: Other, rest: list[str]) -> bool:
-    """A bare verb is a command only with nothing else around it: `stop by the office` is talk."""
-    return len(rest) == (said.target is not None)
+def _exact(said: Typed, rest: list[str]) -> bool:
+    """Where nothing is decided, a bare verb is a command only with nothing else around it: `stop by the office` is
+    talk."""
+    if isinstance(said, Yolo):
+        return said.word is None
+    return not isinstance(said, Other) or len(rest) == (said.target is not None)
 
 
 def _approve(rest: list[str]) -> Typed:
@@ -176,6 +191,16 @@ def _deny(rest: list[str]) -> Deny:
     words = rest[1:] if target or everything else rest
     reason = cut_reason(" ".join(words))
     return Deny(target=target, everything=everything, reason=reason.text or None, cut=reason.hidden_chars)
+
+
+def _yolo(rest: list[str]) -> Yolo:
+    if not rest:
+        return Yolo()
+    word = rest[0].lower() if rest[0].isascii() else rest[0]
+    box = time_box(f"{word}m") or time_box(word)
+    if len(rest) > 1 or (word != "off" and box is None):
+        return Yolo(word=rest[-1] if len(rest) > 1 else rest[0])
+    return Yolo(off=True) if box is None else Yolo(minutes=round(box.total_seconds() / 60))
 
 
 def _short_id(word: str) -> str | None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
+from signoff.changes.bypassing import live
 from signoff.model import Action, Code, Command, Elicitation, FileWrite, Rule, Session, Tool, replace
 from signoff.policy import ActionKind, JudgeContext, Verdict, judge
+from signoff.policy.protected import files_of
 from signoff.settings import AgentSettings, Profile
+from signoff.wording import bypass_words
 
 HOME = str(Path.home())
 """What `~` stands for when a path may be the gateway's own: agents on this machine run for the same user."""
@@ -29,6 +33,26 @@ def judge_action(
     now: datetime,
 ) -> Verdict:
     """The ladder's verdict for this action in this session. Facts that lower a verdict come from the registration."""
+    context, withheld = context_of(action, profile, agent, session, root, attended=attended, now=now)
+    return told_why(judge(kind_of(action), judged_text(action), context), profile, withheld)
+
+
+def kind_of(action: Action) -> ActionKind:
+    """The word of the ladder for this kind of action."""
+    return action.__struct_config__.tag  # type: ignore[return-value]  # the tags are the kinds
+
+
+def context_of(
+    action: Action,
+    profile: Profile,
+    agent: AgentSettings,
+    session: Session,
+    root: Session,
+    *,
+    attended: bool,
+    now: datetime,
+) -> tuple[JudgeContext, str | None]:
+    """What the ladder is told around this action, and why `unattended_mode` does not speak for the session, or None."""
     unattended_mode = profile.approvals.unattended_mode
     withheld = _withheld(agent, session, root) if unattended_mode == "approve" or root.kind == "child" else None
     context = JudgeContext(
@@ -38,21 +62,29 @@ def judge_action(
         home=HOME,
         language=action.language if isinstance(action, Code) else "",
         attended=attended,
-        mode=profile.approvals.mode,
-        bypass=session.bypass_until is not None and session.bypass_until > now,
+        mode="off" if profile.approvals.mode == "off" else "manual",
+        bypass=live(profile, session, root, now),
+        bypass_words=bypass_words(session),
         isolated=agent.isolation is not None,
         cron_mode=profile.approvals.cron_mode,
         unattended_mode=unattended_mode if withheld is None else "deny",
         single_query_mode=profile.approvals.single_query_mode,
         deny=profile.approvals.deny,
+        allowlist=profile.allowlist,
+        rules=profile.rules,
+        unknown_commands=profile.approvals.unknown_commands,
         own_paths=profile.own_paths,
         own_pid=profile.own_pid,
+        **_around(action),
     )
-    kind: ActionKind = action.__struct_config__.tag  # type: ignore[assignment]  # the tags are the kinds
-    verdict = judge(kind, judged_text(action), context)
+    return context, withheld
+
+
+def told_why(verdict: Verdict, profile: Profile, withheld: str | None) -> Verdict:
+    """The verdict, with the reason where a setting would have spoken for the session and was withheld."""
     if withheld is None or verdict.setting != UNATTENDED_SETTING:
         return verdict
-    setting = f'{UNATTENDED_SETTING} = "{unattended_mode}" ({withheld})'
+    setting = f'{UNATTENDED_SETTING} = "{profile.approvals.unattended_mode}" ({withheld})'
     return replace(verdict, setting=setting, why=(f"Nobody is there to ask, and {withheld}.", *verdict.why[1:]))
 
 
@@ -66,6 +98,16 @@ def _withheld(agent: AgentSettings, session: Session, root: Session) -> str | No
     if session.agent is None or UNATTENDED_KINDS & set(agent.kinds):
         return None
     return f"agents.{session.agent}.kinds holds none of {', '.join(sorted(UNATTENDED_KINDS))}"
+
+
+def _around(action: Action) -> dict[str, Any]:
+    """What stands around the judged text: a command's environment and reviewed files, the files that a change names."""
+    if isinstance(action, Command):
+        env = tuple(sorted((action.env or {}).items()))
+        return {"env": env, "reviewed": tuple(operand.path for operand in action.operands)}
+    if isinstance(action, FileWrite) and action.diff is not None:
+        return {"files": files_of(action.diff)}
+    return {}
 
 
 def _folder(action: Action) -> str | None:

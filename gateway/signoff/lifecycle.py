@@ -53,8 +53,10 @@ DELIVERY: Table = {
     ("ambiguous", "drop"): "final",
     ("sent", "close"): "final",
     ("sent", "lose"): "failed",
+    ("final", "reopen"): "sent",
 }
-"""`learn`: a tap told us the message's id. `lose`: the message is gone. `close`: nothing more will be shown on it."""
+"""`learn`: a tap told us the message's id. `lose`: the message is gone. `close`: nothing more will be shown on it.
+`reopen`: what was denied on it was asked again, which it tells."""
 
 ADAPTER: Table = {
     ("starting", "hear"): "ready",

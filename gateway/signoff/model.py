@@ -206,6 +206,24 @@ class ApprovalRequest(Struct, frozen=True, gc=False, kw_only=True, omit_defaults
     label: str = ""
     """What a grant of this request would cover, for a button: at most 20 characters."""
     breadth: str = ""
+    coverage: tuple[str, ...] = ()
+    """The names of which standing approvals must cover each; empty: its digest alone."""
+    rung: str = ""
+    """The step of the ladder that decided."""
+    standing: str = ""
+    """The name under which a permanent approval of it is kept; empty: its digest."""
+    once_only: bool = False
+    """No standing approval may cover it, and none may be given."""
+    unread_file: str = ""
+    """The file whose unknown content is the reason for `once_only`, where one is."""
+    review: Literal["", "wanted", "approve", "deny", "escalate"] = ""
+    """What the automatic reviewer said, or that it is to be asked before a person is."""
+    likeness: str = ""
+    """Equal for actions of the same programs that the same rules ask for."""
+    denied_like: str | None = None
+    """The request about a like action that a person denied not long before."""
+    offer_box: bool = False
+    """People approved the same so often that the card offers a time box in place of the session."""
     choices: tuple[str, ...] = ("once", "session", "always", "deny")
     destinations: tuple[Destination, ...] = ()
     timeout_s: float | None = None
@@ -249,6 +267,14 @@ class ApprovalRequest(Struct, frozen=True, gc=False, kw_only=True, omit_defaults
     next_of: str | None = None
     """The request whose one-time approval made this follower a leader (`Next of 3: …`)."""
     repeat_of: str | None = None
+    """The request about the same action that a person had denied, so that this one was not asked."""
+    repeat_short: str = ""
+    repeat_at: datetime | None = None
+    """Its short id, and when it was denied."""
+    asked_after: datetime | None = None
+    """On a denied one: when the same was asked first after it, and not shown to anybody."""
+    lifted_by: Actor | None = None
+    """On a denied one: who let the action be asked again."""
     superseded_by: str | None = None
     warnings: tuple[str, ...] = ()
     delivered_to: tuple[Destination, ...] = ()
@@ -291,6 +317,13 @@ class Session(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     ended_by: Actor | None = None
     """Who closed or stopped it."""
     bypass_until: datetime | None = None
+    """Nothing is asked in it until then."""
+    bypass_by: Actor | None = None
+    """Who said so."""
+    bypass_place: Destination | None = None
+    """The chat it was said in."""
+    bypass_message: str | None = None
+    """The typed message that said so last, also after its end: delivered again, it changes nothing."""
 
 
 class Turn(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -403,6 +436,12 @@ class Grant(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     session_id: str | None = None
     action_kind: str
     digest: str
+    coverage: tuple[str, ...] = ()
+    """The names it covers; empty: the digest."""
+    exact: str | None = None
+    """Of a permanent one: the command's exact text, where the text alone decides what it does."""
+    filed: bool = False
+    """Whether the operator's allowlist file has a line for it."""
     label: str = ""
     shown: str = ""
     """The masked action it was given for, one line."""

@@ -71,6 +71,7 @@ class Approval(Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...]
     label: str
     breadth: str
+    coverage: tuple[str, ...]
     grant_id: str | None
     action: Action
     agent: str | None
@@ -131,14 +132,15 @@ def approval_of(row: ApprovalRequest, now: datetime, *, exact: bool = False) -> 
         threshold=row.threshold,
         rule_keys=row.rule_keys,
         description=shown(row.description, prose=True),
-        why=row.why,
+        why=tuple(shown(line, prose=True) for line in row.why),
         severity=row.severity,
         digest=row.digest,
         leader_id=row.leader_id,
         waiters=row.waiters,
         choices=offered(row),
         label=row.label,
-        breadth=row.breadth,
+        breadth=shown(row.breadth, prose=True),
+        coverage=row.coverage,
         grant_id=row.grant_id,
         action=row.action if exact else _masked.of(row),
         agent=row.agent,

@@ -74,6 +74,20 @@ def _live(row: ApprovalRequest) -> bool:
     return row.outcome is None or (row.outcome == "approved" and row.execution.state in ("none", "claimed"))
 
 
+def _denied(row: ApprovalRequest) -> bool:
+    """Whether a person denied it and nobody has let it be asked again since."""
+    if row.outcome != "denied" or row.repeat_of is not None or row.lifted_by is not None:
+        return False
+    return any(actor.type == "person" for actor in row.decided_by)
+
+
+def _approved_once(row: ApprovalRequest) -> bool:
+    """Whether people approved this one run."""
+    if row.outcome != "approved" or row.choice not in ("once", "once_all"):
+        return False
+    return any(actor.type == "person" for actor in row.decided_by)
+
+
 def _request_due(row: ApprovalRequest) -> datetime | None:
     if row.outcome is None:
         first = row.expires_at
@@ -111,9 +125,19 @@ def message_key(profile: str, destination: Destination, message_id: str) -> str:
     return joined(profile, destination.platform, destination.chat_id, message_id)
 
 
-def grant_key(profile: str, session_id: str | None, action_kind: str, digest: str) -> str:
-    """What a grant covers: this digest in one session, or (`None`) in every session of the profile."""
-    return joined(profile, session_id or "", action_kind, digest)
+def grant_key(profile: str, session_id: str | None, action_kind: str, name: str) -> str:
+    """What a grant covers by its first name: in one session, or (`None`) in every session of the profile."""
+    return joined(profile, session_id or "", action_kind, name)
+
+
+def answered_key(profile: str, session_id: str, digest: str) -> str:
+    """The value of the column that finds what people answered about exactly this action in a session."""
+    return joined(profile, session_id, digest)
+
+
+def denied_key(profile: str, session_id: str, likeness: str) -> str:
+    """The value of the column that finds what people denied in a session about actions like this."""
+    return joined(profile, session_id, likeness)
 
 
 # In these functions f-strings stand for `joined`, which would cost as much as all the rest of them.
@@ -123,8 +147,11 @@ def _request_columns(r: ApprovalRequest) -> Columns:
     profile = r.profile
     short, session = f"{profile}\x1f{r.short_id}", f"{profile}\x1f{r.session_id}"
     if r.outcome is not None:
+        denied = _denied(r)
+        answered = f"{session}\x1f{r.digest}" if denied or _approved_once(r) else None
+        like = f"{session}\x1f{r.likeness}" if denied and r.likeness else None
         if not _live(r):
-            return short, profile, session, None, None, None, None, None, None
+            return short, profile, session, None, None, None, None, None, None, answered, like
         return (
             short,
             profile,
@@ -135,6 +162,8 @@ def _request_columns(r: ApprovalRequest) -> Columns:
             None,
             None,
             None,
+            answered,
+            like,
         )
     leader = r.leader_id
     return (
@@ -144,9 +173,11 @@ def _request_columns(r: ApprovalRequest) -> Columns:
         profile,
         session,
         f"{profile}\x1f{r.turn_id}" if r.turn_id else None,
-        f"{profile}\x1f{r.action.__struct_config__.tag}\x1f{r.digest}",
+        f"{profile}\x1f{r.action.__struct_config__.tag}\x1f{r.standing or r.digest}",
         None if leader else f"{profile}\x1f{r.coalesce_key}",
         f"{profile}\x1f{leader}" if leader else None,
+        None,
+        None,
     )
 
 
@@ -177,7 +208,7 @@ def _grant_columns(r: Grant) -> Columns:
     return (
         r.profile,
         r.profile if live else None,
-        grant_key(r.profile, r.session_id, r.action_kind, r.digest) if live else None,
+        grant_key(r.profile, r.session_id, r.action_kind, r.coverage[0] if r.coverage else r.digest) if live else None,
         joined(r.profile, r.session_id) if live and r.session_id else None,
         joined(r.profile, r.request_id),
     )
@@ -198,6 +229,8 @@ TABLES: tuple[Table[Any], ...] = (
             "pending_action",
             "leader_key",
             "follower_of",
+            "answered",
+            "denied_like",
         ),
         values=_request_columns,
         unique=frozenset({"leader_key"}),
@@ -211,6 +244,7 @@ TABLES: tuple[Table[Any], ...] = (
         columns=("profile", "place", "parent"),
         values=_session_columns,
         order=lambda r: r.created_at.timestamp(),
+        due=lambda r: None if r.closed_at else r.bypass_until,
     ),
     Table(
         "turns",

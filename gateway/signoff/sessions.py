@@ -9,13 +9,16 @@ from functools import partial
 
 from msgspec import Struct
 
-from signoff.changes import stopping
+from signoff.bypass_notes import off_card, on_card
+from signoff.changes import bypassing, stopping
+from signoff.changes.bypassing import DEFAULT_MINUTES, Bypass
 from signoff.changes.common import plus
 from signoff.changes.stopping import Stopped
 from signoff.errors import (
     DestinationNotAllowed,
     InvalidInput,
     KindNotAllowed,
+    NotPermitted,
     SessionNotFound,
     TurnNotFound,
 )
@@ -25,6 +28,7 @@ from signoff.ports import Store, Tx
 from signoff.routing import MAX_PARENTS, UNATTENDED, mode_setting
 from signoff.rows import place_key, session_key
 from signoff.settings import AgentSettings, Profile
+from signoff.wording import t
 
 MIN_LEASE_S, MAX_LEASE_S, DEFAULT_LEASE_S = 2.0, 3600.0, 60.0
 NOTIFIER_GRACE_S = 30.0
@@ -96,6 +100,48 @@ class Sessions:
             return stopping.clear_session(tx, session, by, close=close)
 
         return await self._store.transact(change, bulk=True)
+
+    # --- asking nothing for a while ----------------------------------------------------------
+
+    async def bypass(
+        self,
+        profile: str,
+        session_id: str,
+        by: Actor,
+        *,
+        minutes: float = DEFAULT_MINUTES,
+        place: Destination | None = None,
+        message: str | None = None,
+    ) -> Bypass:
+        """Ask nothing in the session for so many minutes, 1 to 1440. The caller has made sure that `by` may.
+
+        `place` and `message` name what was typed where; the session's own place is told where it is another. Raises
+        `InvalidInput`, `SessionNotFound`, and `NotPermitted` where the settings leave no room for it.
+        """
+        length = bypassing.check_minutes(minutes)
+        settings = self._profiles[profile]
+
+        def change(tx: Tx) -> Bypass:
+            session = stopping_session(tx, profile, session_id, None)
+            why = bypassing.refusal(settings, session, bypassing.root_of(tx, session))
+            if why is not None:
+                raise NotPermitted(t("reply.yolo_mode_off" if why == "mode_off" else "reply.yolo_refused"))
+            card = partial(on_card, now=tx.now)
+            return bypassing.start(tx, session, length, by, place=place, message=message, card=card)
+
+        return await self._store.transact(change)
+
+    async def end_bypass(
+        self, profile: str, session_id: str, by: Actor, *, place: Destination | None = None
+    ) -> Bypass:
+        """Ask again in the session; `before` of the answer is None where nothing was bypassed. Raises
+        `SessionNotFound`."""
+
+        def change(tx: Tx) -> Bypass:
+            session = stopping_session(tx, profile, session_id, None)
+            return bypassing.end(tx, session, by, place=place, card=lambda done: off_card(by))
+
+        return await self._store.transact(change)
 
     # --- turns -------------------------------------------------------------------------------
 
@@ -227,6 +273,7 @@ def _declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None) 
     if declaration.parent is not None and not same_child:
         turns = tx.find(Turn, "open_session", session_key(profile, declaration.parent))
         parent_turn = turns[-1].turn_id if turns else None
+    open_before = known if known is not None and known.closed_at is None else None
     session = Session(
         profile=profile,
         session_id=declaration.session_id,
@@ -238,7 +285,10 @@ def _declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None) 
         parent_turn=parent_turn,
         generation=known.generation + (known.closed_at is not None) if known else 0,
         created_at=known.created_at if known else tx.now,
-        bypass_until=known.bypass_until if known else None,
+        bypass_until=open_before.bypass_until if open_before else None,
+        bypass_by=open_before.bypass_by if open_before else None,
+        bypass_place=open_before.bypass_place if open_before else None,
+        bypass_message=known.bypass_message if known else None,
     )
     tx.put(session)
     return session

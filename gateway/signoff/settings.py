@@ -7,16 +7,29 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from signoff.model import Destination, SessionKind
+from signoff.policy.allow import NOTHING, Allowlist
+from signoff.policy.ruleset import RuleSet
+from signoff.policy.unknown import UnknownCommands
 
 UnattendedMode = Literal["deny", "approve", "defer"]
 YEAR_S = 365 * 86400.0
 """No window is longer: every number stays one that a timer can take."""
 
 
+class SmartSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`approvals.smart.*`: the automatic reviewer's endpoint."""
+
+    base_url: str = ""
+    """The endpoint up to and without `/chat/completions`."""
+    model: str = ""
+    api_key: str = ""
+    timeout_s: float = 30.0
+
+
 class ApprovalSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """`approvals.*`."""
 
-    mode: Literal["manual", "off"] = "manual"
+    mode: Literal["manual", "smart", "off"] = "manual"
     timeout_s: float = 300.0
     max_timeout_s: float = 86400.0
     allow_no_deadline: bool = False
@@ -25,6 +38,8 @@ class ApprovalSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     unattended_mode: UnattendedMode = "deny"
     single_query_mode: UnattendedMode = "deny"
     deny: tuple[str, ...] = ()
+    unknown_commands: UnknownCommands = "verbs"
+    smart: SmartSettings = SmartSettings()
     also_to: tuple[Destination, ...] = ()
     fallback_destination: Destination | None = None
 
@@ -62,6 +77,10 @@ class Profile(Struct, frozen=True, kw_only=True):
     grants: GrantSettings = GrantSettings()
     agents: dict[str, AgentSettings] = {}
     principals: dict[str, PrincipalSettings] = {}
+    rules: RuleSet | None = None
+    """The rules with the operator's own; None: those that come with the package."""
+    allowlist: Allowlist = NOTHING
+    """What runs without being asked."""
     platforms: dict[str, dict[str, Any]] = {}
     """Each platform's own settings without `approvers`."""
     approvers: dict[str, tuple[str, ...]] = {}

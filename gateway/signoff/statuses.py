@@ -8,11 +8,12 @@ from signoff.changes.common import RUNNING_AFTER_S, plus
 from signoff.display import shown
 from signoff.durations import clock, duration, window
 from signoff.model import Actor, ApprovalRequest, Block, Span
+from signoff.policy.protected import PROTECTED_KEY
 from signoff.wording import (
     PlaceTitle,
     agent_name,
     approved_text,
-    by_policy,
+    blocked_text,
     cause_words,
     claim_window_s,
     delivery_error,
@@ -20,6 +21,7 @@ from signoff.wording import (
     people,
     person_name,
     safe_name,
+    since_denied_s,
     t,
     window_s,
 )
@@ -72,6 +74,9 @@ def _verdict(row: ApprovalRequest, now: datetime, title: PlaceTitle, here: str) 
         return approved_text("verdict.approved", row, now), [_via(row, title, here)]
     if row.outcome == "denied":
         name = people(row.decided_by)
+        if row.repeat_of:
+            repeated = t("verdict.denied.repeat", person=name, duration=duration(since_denied_s(row)))
+            return repeated, [f"({row.repeat_short})", t("ending.not_asked_again"), t("ending.not_run")]
         text = (
             t("verdict.denied.all", person=name, count=row.runs)
             if row.runs > 1
@@ -98,7 +103,7 @@ def _verdict(row: ApprovalRequest, now: datetime, title: PlaceTitle, here: str) 
     if row.outcome == "staged":
         return t("verdict.staged"), ["", t("ending.staged", id=row.short_id)]
     by = row.decided_by[0] if row.decided_by else Actor(type="policy")
-    return by_policy("verdict.blocked", by), ["", t("ending.nobody_asked"), t("ending.not_run")]
+    return blocked_text("verdict.blocked", row, by), ["", t("ending.nobody_asked"), t("ending.not_run")]
 
 
 def _via(row: ApprovalRequest, title: PlaceTitle, here: str) -> str:
@@ -115,10 +120,19 @@ def _via(row: ApprovalRequest, title: PlaceTitle, here: str) -> str:
 
 def _after_lines(row: ApprovalRequest, now: datetime, prefix: str) -> list[str]:
     """The lines under the verdict: the reason, the grant, the execution."""
+    if row.outcome == "denied" and row.repeat_of:
+        return [t("status.ask_again", id=row.repeat_short, prefix=prefix)]
     if row.outcome == "denied":
-        return [t("status.reason_given", reason=shown(row.reason, prose=True))] if row.reason else []
+        lines = [t("status.reason_given", reason=shown(row.reason, prose=True))] if row.reason else []
+        if row.lifted_by is not None:
+            lines.append(t("status.lifted", person=person_name(row.lifted_by)))
+        elif row.asked_after is not None:
+            lines.append(t("status.asked_after", clock=clock(row.asked_after, now=now)))
+        return lines
     if row.outcome == "blocked":
         by = row.decided_by[0] if row.decided_by else Actor(type="policy")
+        if by.rule == PROTECTED_KEY:
+            return []
         return [t("status.setting_lift") if by.setting else t("status.no_lift")]
     if row.outcome != "approved":
         return []

@@ -11,9 +11,10 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
+from signoff.bypass_notes import over_card
 from signoff.changes import sweeping
 from signoff.errors import StoreError
-from signoff.model import ApprovalRequest, Change, Note, Notifier, Turn
+from signoff.model import ApprovalRequest, Change, Note, Notifier, Session, Turn
 from signoff.ports import Clock, Store, Tx
 from signoff.rows import joined, key_of, table_of
 from signoff.timing import wait_until
@@ -122,6 +123,7 @@ class Sweeper:
             await self._sweep(ApprovalRequest, now, lambda keys: sweeping.sweep_requests),
             await self._sweep(Turn, now, lambda keys: partial(sweeping.sweep_turns, seen=self._waiters.seen(keys))),
             await self._sweep(Notifier, now, lambda keys: sweeping.sweep_notifiers),
+            await self._sweep(Session, now, lambda keys: partial(sweeping.sweep_bypasses, card=partial(over_card, now=now))),
         )
         return BATCH in counts
 
@@ -163,7 +165,7 @@ class Sweeper:
         log.error("sweep.skipped %r: %s: %.200s", _name(row, key), type(error).__name__, error)
 
     async def _next_due(self) -> datetime | None:
-        rows: tuple[type[Struct], ...] = (ApprovalRequest, Turn, Notifier)
+        rows: tuple[type[Struct], ...] = (ApprovalRequest, Turn, Notifier, Session)
         times = [await self._store.next_due(row) for row in rows]
         known = [time for time in times if time is not None]
         return min(known) if known else None

@@ -10,6 +10,7 @@ from signoff.authorize import Refused, listed_on, person_may
 from signoff.broker import Broker
 from signoff.cards import REASONS, reason_cut
 from signoff.changes import tapping
+from signoff.changes.repeats import ASK_AGAIN
 from signoff.changes.tapping import Button, Meaning
 from signoff.clipping import REASON_UNITS
 from signoff.digest_taps import DigestTaps, is_digests
@@ -214,6 +215,9 @@ class Taps:
     ) -> Answer:
         if choice == "undo":
             return await self._undo(profile, button, actor, row, info)
+        if choice == ASK_AGAIN:
+            lifted = await self._broker.let_ask(profile, row.request_id, actor)
+            return Answer(t("tap.may_ask_again") if lifted is not None else t("tap.unknown"))
         if choice == "close":
             meaning = await self._store.transact(partial(tapping.close, profile=profile, button=button))
             self._dispatcher.wake()

@@ -30,6 +30,7 @@ _DECISION_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 900, 3600, 14400, 86400)
 """People answer in seconds to hours; the default window is 300 s."""
 _COMMIT_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 """A synced commit takes 1 to 10 ms on usual disks; a tap is answered neutrally after 1.5 s."""
+_BYPASSES = {"session.bypass_started": "started", "session.bypass_ended": "ended"}
 _LAG_EVERY_S = 0.5
 _MOST_COPIES = 1000
 """The outbox is counted up to this depth: beyond, the number only says that it is far behind."""
@@ -94,6 +95,8 @@ class Telemetry:
         about = "HTTP requests that met a defect of Signoff; each has a log line with an error id."
         self._unexpected = Counter("signoff_unexpected_errors", about, registry=make)
         self._logins = _logins(make)
+        about = "Sessions whose questions were switched off (started) and on again (ended), by whatever ended it."
+        self._bypasses = Counter("signoff_session_bypasses", about, ("what",), registry=make)
         self._waiting: set[str] = set()
 
     # --- told by others ----------------------------------------------------------------------
@@ -132,6 +135,8 @@ class Telemetry:
             kind, row = change.event.type, change.request
             if kind == "tap.refused":
                 self._refused.labels(str(change.event.data.get("why", "unknown"))).inc()
+            elif kind in _BYPASSES:
+                self._bypasses.labels(_BYPASSES[kind]).inc()
             elif row is None:
                 continue
             elif kind == "approval.requested" and row.outcome is None:

@@ -43,6 +43,7 @@ CHOICES: dict[str, int] = {
     "open": 20,
     "all_once": 21,
     "all_deny": 22,
+    "ask_again": 23,
     "seen": 40,
 }
 """Choice names and their byte in a token. A number is never given to another choice."""

@@ -11,7 +11,10 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType
 
 from signoff.broker import Ask, Broker, decode_action
+from signoff.changes.bypassing import DEFAULT_MINUTES
 from signoff.changes.stopping import Stopped
+from signoff.checking import Check, check_of
+from signoff.destinations import parse_destination
 from signoff.ids import new_id
 from signoff.model import (
     Action,
@@ -29,8 +32,8 @@ from signoff.model import (
 from signoff.operands import collected_again
 from signoff.ports import Clock
 from signoff.record import Approval, approval_of
-from signoff.routing import parse_destination
 from signoff.sessions import Declaration, Sessions
+from signoff.whys import Why, why_of
 
 HOST = platform.node()
 
@@ -77,9 +80,31 @@ class Verbs:
         )
         return self._shown(await self.broker.ask(profile, ask, recollect=_recollect))
 
+    async def check(
+        self,
+        action: Action | dict[str, Any],
+        *,
+        session_id: str | None = None,
+        turn_id: str | None = None,
+        explain: bool = False,
+        profile: str = "default",
+    ) -> Check:
+        """What would become of an action if it were asked for now. Nobody is asked, and nothing is stored.
+
+        Without a session it is judged as if somebody could answer. `explain` adds each command, rule and rung. Raises
+        `InvalidInput`, `SessionNotFound`.
+        """
+        given = decode_action(action) if isinstance(action, dict) else action
+        checked = await self.broker.check(profile, given, session_id=session_id, turn_id=turn_id)
+        return check_of(checked, explained=explain)
+
     async def get(self, request_id: str, *, profile: str = "default") -> Approval:
         """The record by its id or short id. Raises `RequestNotFound`."""
         return self._shown(await self.broker.find(profile, request_id))
+
+    async def why(self, request_id: str, *, profile: str = "default") -> Why:
+        """Why it was asked, let run or forbidden: commands, rules, and what decided. Raises `RequestNotFound`."""
+        return why_of(await self.broker.find(profile, request_id), self.broker.profile(profile))
 
     async def wait(self, request_id: str, timeout_s: float | None = None, *, profile: str = "default") -> Approval:
         """The record once it has ended, or as it stands after `timeout_s` seconds. Raises `RequestNotFound`."""
@@ -169,6 +194,17 @@ class Verbs:
     async def clear(self, session_id: str, by: Actor | None = None, *, profile: str = "default") -> Stopped:
         """As stop, and its grants go and its registration ends. Raises `SessionNotFound`."""
         return await self.sessions.clear(profile, session_id, by, close=True)
+
+    async def bypass(
+        self, session_id: str, by: Actor, *, minutes: float = DEFAULT_MINUTES, profile: str = "default"
+    ) -> Session:
+        """Ask nothing in a session for so many minutes, 1 to 1440. What waits goes on waiting; what is forbidden stays
+        so. The session's place is told. Raises `InvalidInput`, `NotPermitted`, `SessionNotFound`."""
+        return (await self.sessions.bypass(profile, session_id, by, minutes=minutes)).session
+
+    async def end_bypass(self, session_id: str, by: Actor, *, profile: str = "default") -> Session:
+        """Ask again in a session. Raises `SessionNotFound`."""
+        return (await self.sessions.end_bypass(profile, session_id, by)).session
 
     @asynccontextmanager
     async def turn(self, session_id: str, *, lease_s: float = 60.0, profile: str = "default") -> AsyncIterator[Turn]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache
 
-from signoff.changes.grants import time_box
+from signoff.changes.bypassing import BYPASS
+from signoff.changes.grants import exact_label, exact_only, time_box
 from signoff.clipping import cut_name
 from signoff.display import shown
 from signoff.durations import clock, window
-from signoff.model import Actor, ApprovalRequest
+from signoff.model import Actor, ApprovalRequest, FileWrite, Session
+from signoff.policy.protected import PROTECTED_KEY
 from signoff.texts import Catalogue
 
 PlaceTitle = Callable[[str], str]
@@ -75,10 +77,33 @@ def agent_name(row: ApprovalRequest) -> str:
 
 
 def by_policy(table: str, by: Actor) -> str:
-    """The sentence of a setting's or a rule's decision."""
+    """The sentence of a setting's or a rule's decision, or of a bypass."""
+    if by.rule == BYPASS and by.setting:
+        return t(f"{table}.bypass", setting=by.setting)
     if by.setting:
         return t(f"{table}.setting", setting=by.setting)
     return t(f"{table}.rule", rule=by.rule or "policy")
+
+
+def bypass_words(session: Session) -> str:
+    """What a record names that a bypass let pass; it is kept, so it has the whole date. Empty without a bypass."""
+    if session.bypass_until is None:
+        return ""
+    until = f"{session.bypass_until.astimezone(UTC):%Y-%m-%d %H:%M UTC}"
+    return t("reply.yolo_record", until=until, person=person_name(session.bypass_by))
+
+
+def blocked_text(table: str, row: ApprovalRequest, by: Actor) -> str:
+    """The sentence of a blocked action: by a rule, by a setting, or for a file that only people may let change."""
+    if by.rule == PROTECTED_KEY:
+        path = row.action.path if isinstance(row.action, FileWrite) else ""
+        return t(f"{table}.protected", file=safe_name(path))
+    return by_policy(table, by)
+
+
+def since_denied_s(row: ApprovalRequest) -> float:
+    """How long before this one was asked a person had denied the same, in seconds."""
+    return max(0.0, (row.created_at - row.repeat_at).total_seconds()) if row.repeat_at is not None else 0.0
 
 
 def first_operand(row: ApprovalRequest) -> str:
@@ -106,6 +131,11 @@ def delivery_error(row: ApprovalRequest) -> str:
     return shown(row.delivery_error or "no answer", prose=True)
 
 
+def granted_label(row: ApprovalRequest, choice: str) -> str:
+    """What the answer allows, in a few words: a permanent one may cover only this exact action."""
+    return exact_label(row.action) if choice == "always" and exact_only(row.action) else row.label
+
+
 def approved_text(table: str, row: ApprovalRequest, now: datetime) -> str:
     """The approval's own sentence, in the card's or the summary's form."""
     by = row.decided_by[0] if row.decided_by else Actor(type="policy", rule="policy")
@@ -124,7 +154,7 @@ def approved_text(table: str, row: ApprovalRequest, now: datetime) -> str:
         until = clock((row.decided_at or now) + box, now=now)
         return t(f"{table}.time_box", person=name, clock=until, label=label)
     if choice in ("session", "always"):
-        return t(f"{table}.{choice}", person=name, label=label)
+        return t(f"{table}.{choice}", person=name, label=granted_label(row, choice))
     if choice == "once_all" and row.runs > 1:  # one that waited with others counts its own run alone
         return t(f"{table}.once_all", person=name, count=row.runs)
     if table == "verdict.approved" and row.asked_runs > 1:

@@ -18,7 +18,7 @@ from signoff.gateway import Gateway
 from signoff.model import ApprovalRequest, Command
 from signoff.testing.fake_adapter import FakeAdapter
 
-PUSH = Command(command="git push --force origin main")
+PUSH = Command(command="git push origin main")
 ANN = local_actor(1000)
 
 

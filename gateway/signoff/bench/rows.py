@@ -60,6 +60,8 @@ class Sizes(Struct, frozen=True, kw_only=True):
     chats: int = 20
     """Chats of a platform on loopback, each with one card that is tapped."""
     commits: int = 500
+    judged: int = 4000
+    """Commands that are judged one by one."""
     appends: int = 200
 
 
@@ -75,6 +77,7 @@ QUICK = Sizes(
     many_taps=100,
     chats=8,
     commits=100,
+    judged=400,
     appends=50,
 )
 """For a look within a minute; the numbers are not comparable with those of the full sizes."""
@@ -212,14 +215,41 @@ MEASURES = (
             Row(key="three_rss_mib", title="its resident memory when idle", unit="MiB", goal=100),
         ),
     ),
+    Measure(
+        name="judge",
+        place="judging:judge_texts",
+        rows=(
+            Row(key="judge_p50_ms", title="judging one command, p50", unit="ms", goal=0.05),
+            Row(key="judge_p99_ms", title="judging one command, p99", unit="ms", goal=0.25),
+            Row(key="judge_newlines_ms", title="judging 1,000 newlines and a command", unit="ms", goal=30),
+            Row(key="judge_lines_ms", title="judging 1,000 commands on lines", unit="ms", goal=30),
+            Row(key="judge_parentheses_ms", title="judging 1,000 parentheses", unit="ms", goal=10),
+            Row(key="judge_words_ms", title="judging 10,000 quoted words", unit="ms", goal=60),
+            Row(key="judge_10kb_ms", title="judging a script of 10 kB", unit="ms", goal=15),
+            Row(key="judge_100kb_ms", title="judging a script of 100 kB", unit="ms", goal=150),
+        ),
+    ),
+    Measure(
+        name="policy",
+        place="judging:loading",
+        rows=(
+            Row(key="policy_import_s", title="import of the policy package", unit="s", goal=0.1),
+            Row(key="policy_rules_s", title="reading all of its rules, once", unit="s"),
+        ),
+    ),
 )
 
 
+GROUPS = {"judge": ("judge", "policy")}
+"""Measurements that are looked at together, by a name for them."""
+
+
 def chosen(only: str | None) -> tuple[Measure, ...]:
-    """The measurements named by a row or by their own name; all for None. Raises LookupError."""
+    """The measurements named by a row, by their own name or a group's; all for None. Raises LookupError."""
     if only is None:
         return MEASURES
-    found = tuple(m for m in MEASURES if only == m.name or only in (row.key for row in m.rows))
+    names = GROUPS.get(only, (only,))
+    found = tuple(m for m in MEASURES if m.name in names or only in (row.key for row in m.rows))
     if not found:
         raise LookupError(only)
     return found

@@ -96,8 +96,7 @@ def answer_all(tx: Tx, *, all_of: AllOf, may: May, ruled: Callable[[ApprovalRequ
     made: set[str] = set()
     for shown, ruling in plan:
         decided = _decide(tx, shown, ruling, quiet=quiet)
-        if decided.grant is not None:
-            made.add(decided.grant.grant_id)
+        made.update(grant.grant_id for grant in decided.grants)
         line = _line(decided, made)
         (done if line.left is None else late).append(line)
     return Answered(lines=(*done, *late, *left), quiet=quiet)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from signoff.changes import grants
+from signoff.changes import bypassing, grants, repeats
 from signoff.changes.common import NEW, OTHER, attached, emit, plus, show
 from signoff.changes.copies import new_card
 from signoff.errors import IdempotencyConflict, SessionNotFound, TurnNotFound
@@ -18,6 +19,8 @@ from signoff.rows import joined, request_key, session_key, turn_key
 
 WINDOW_WITHIN_S = 60.0
 """The window starts this long after creation at the latest, sent or not."""
+REVIEWER = "reviewer"
+"""The rule that is named where the automatic reviewer approved."""
 SHORT_ID_REST = timedelta(days=30)
 """A short id is not given out again for this long."""
 
@@ -29,6 +32,10 @@ class Asked(Struct, frozen=True):
     repeated: bool = False
 
 
+class ReviewFirst(Exception):  # not an error: the caller asks the automatic reviewer, and then this again
+    """Nothing stored answers the question, so the reviewer is asked before a person."""
+
+
 class StaleFacts(Exception):  # not an error: the caller judges again with the session as it is now
     """The session changed between judging and inserting."""
 
@@ -37,8 +44,9 @@ def ask(tx: Tx, draft: ApprovalRequest, judged: Session, claim_within_s: float) 
     """Insert `draft`, which was judged for the session row `judged`.
 
     A draft with an outcome is born ended. A pending one is born `cancelled` when its turn or session was ended
-    meanwhile, approved when a grant covers it, a follower when an identical question waits, else a leader with cards.
-    Raises `IdempotencyConflict`, `SessionNotFound`, `TurnNotFound`, `StaleFacts`.
+    meanwhile, approved when grants cover it, denied when a person's denial of it still holds, a follower when an
+    identical question waits, else a leader with cards.
+    Raises `IdempotencyConflict`, `SessionNotFound`, `TurnNotFound`, `StaleFacts`, `ReviewFirst`.
     """
     stored = tx.get(ApprovalRequest, request_key(draft.profile, draft.request_id))
     if stored is not None:
@@ -52,18 +60,33 @@ def ask(tx: Tx, draft: ApprovalRequest, judged: Session, claim_within_s: float) 
     void = _void(tx, row, session, judged)
     if void is not None:
         return Asked(_born(tx, void))
-    if session != judged:
+    if session != judged or bypassing.over(row, session, tx.now):
         raise StaleFacts
     if row.outcome is not None:
         return Asked(_born(tx, row, claim_within_s))
-    grant = grants.covering(tx, row)
-    if grant is not None:
-        actor = Actor(type="grant", grant_id=grant.grant_id, principal=grant.by.principal, name=grant.by.name)
-        covered = replace(row, outcome="approved", choice="once", decided_by=(actor,), grant_id=grant.grant_id)
+    found = grants.covering(tx, row)
+    if found:
+        by = grants.actors(found)
+        covered = replace(row, outcome="approved", choice="once", decided_by=by, grant_id=found[0].grant_id)
         return Asked(_born(tx, covered, claim_within_s))
+    denied = repeats.denied_before(tx, row)
+    if denied is not None:
+        return Asked(_born(tx, repeats.refuse(tx, row, denied)))
     if not row.destinations and not attached(tx, row.profile, row.session_id):
         raise StaleFacts  # who could have answered went away meanwhile
-    return Asked(_pending(tx, replace(row, coalesce_key=coalesce_key(row))))
+    if row.review == "approve":
+        by = (Actor(type="policy", rule=REVIEWER),)
+        return Asked(_born(tx, replace(row, outcome="approved", choice="once", decided_by=by), claim_within_s))
+    like = repeats.denied_alike(tx, row)
+    row = replace(
+        row,
+        coalesce_key=coalesce_key(row),
+        denied_like=like.request_id if like is not None else None,
+        offer_box=repeats.approved_often(tx, row),
+    )
+    if row.review == "wanted" and not _leader_of(tx, row):
+        raise ReviewFirst
+    return Asked(_pending(tx, row))
 
 
 def coalesce_key(row: ApprovalRequest) -> str:
@@ -108,10 +131,15 @@ def _born(tx: Tx, row: ApprovalRequest, claim_within_s: float = 0.0) -> Approval
 
 
 def _pending(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
-    found = tx.find(ApprovalRequest, "leader_key", joined(row.profile, row.coalesce_key), limit=1)
+    found = _leader_of(tx, row)
     row = _follow(tx, row, found[0]) if found else _lead(tx, row)
     emit(tx, "approval.requested", row, leader_id=row.leader_id)
     return row
+
+
+def _leader_of(tx: Tx, row: ApprovalRequest) -> Sequence[ApprovalRequest]:
+    """The identical question that waits, if one does."""
+    return tx.find(ApprovalRequest, "leader_key", joined(row.profile, row.coalesce_key), limit=1)
 
 
 def _lead(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:

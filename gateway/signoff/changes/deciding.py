@@ -28,6 +28,8 @@ class Ruling(Struct, frozen=True, kw_only=True):
     claim_within_s: float = 300.0
     shown: str = ""
     """The masked action on one line, for a grant."""
+    exact: str | None = None
+    """A command's whole text, for a permanent grant."""
     allowed: tuple[str, ...] | None = None
     """The profile's present choices for this kind of action; None: the record's own."""
 
@@ -37,14 +39,21 @@ class Decided(Struct, frozen=True, kw_only=True):
 
     row: ApprovalRequest
     how: Literal["won", "vote", "lost"]
-    grant: Grant | None = None
+    grants: tuple[Grant, ...] = ()
+    """What the answer leaves behind, the one that people are told of first."""
     settled: tuple[str, ...] = ()
-    """Other requests that the new grant settled."""
+    """Other requests that the new grants settled."""
+
+    @property
+    def grant(self) -> Grant | None:
+        """The grant that people are told of."""
+        return self.grants[0] if self.grants else None
 
 
 def offered(row: ApprovalRequest) -> tuple[str, ...]:
     """The choices on offer for this record now."""
-    choices = tuple(c for c in row.choices if row.severity != "critical" or c in ("once", "deny"))
+    single = row.severity == "critical" or row.once_only
+    choices = tuple(c for c in row.choices if not single or c in ("once", "deny"))
     if row.waiters and "once" in choices and row.severity != "critical":
         choices = (*choices, "once_all")
     return choices
@@ -114,9 +123,9 @@ def _deny(tx: Tx, row: ApprovalRequest, ruling: Ruling) -> Decided:
 
 
 def _approve(tx: Tx, row: ApprovalRequest, ruling: Ruling) -> Decided:
-    grant = None
+    made: tuple[Grant, ...] = ()
     if ruling.choice not in ("once", "once_all"):
-        grant = grants.make(tx, row, ruling.choice, ruling.by, ruling.shown)
+        made = grants.make(tx, row, ruling.choice, ruling.by, ruling.shown, ruling.exact)
     upto = row.last_follow_no if ruling.upto is None else ruling.upto
     done = ending.approve(
         tx,
@@ -125,24 +134,24 @@ def _approve(tx: Tx, row: ApprovalRequest, ruling: Ruling) -> Decided:
         by=_deciders(row),
         claim_within_s=ruling.claim_within_s,
         copy_id=ruling.copy_id,
-        grant=grant,
+        grant=made[0] if made else None,
         upto=upto,
         counted=ruling.counted,
     )
-    settled = _settle(tx, grant, done, ruling.claim_within_s) if grant else ()
-    return Decided(row=done, how="won", grant=grant, settled=settled)
+    settled = _settle(tx, made, done, ruling.claim_within_s) if made else ()
+    return Decided(row=done, how="won", grants=made, settled=settled)
 
 
-def _settle(tx: Tx, grant: Grant, done: ApprovalRequest, claim_within_s: float) -> tuple[str, ...]:
-    """A new grant also settles the pending requests of its scope that it covers."""
-    actor = Actor(type="grant", grant_id=grant.grant_id, principal=grant.by.principal, name=grant.by.name)
+def _settle(tx: Tx, made: tuple[Grant, ...], done: ApprovalRequest, claim_within_s: float) -> tuple[str, ...]:
+    """New grants also settle the pending requests of their scope that they cover."""
     settled = []
-    for row in grants.covered_pending(tx, grant, done.request_id):
+    for row, found in grants.covered_pending(tx, made, done):
         if row.expires_at is not None and row.expires_at <= tx.now:
             ending.expire(tx, row)
             continue
         choice = done.choice or "session"
-        ending.approve(tx, row, choice=choice, by=(actor,), claim_within_s=claim_within_s, grant=grant)
+        by = grants.actors(found)
+        ending.approve(tx, row, choice=choice, by=by, claim_within_s=claim_within_s, grant=found[0])
         settled.append(row.request_id)
     return tuple(settled)
 
@@ -154,7 +163,7 @@ def _deciders(row: ApprovalRequest) -> tuple[Actor, ...]:
 
 
 def undo(tx: Tx, profile: str, request_id: str, by: Actor) -> ApprovalRequest:
-    """The decider takes an approval back before its claim; its grant is revoked in the same commit, and of an answer
+    """The decider takes an approval back before its claim; its grants are revoked in the same commit, and of an answer
     for several runs each that has not started is taken back with it.
 
     Raises `UndoTooLate` when it was started, ended or was never an approval.
@@ -163,8 +172,7 @@ def undo(tx: Tx, profile: str, request_id: str, by: Actor) -> ApprovalRequest:
     if row.outcome != "approved" or row.execution.state != "none":
         raise UndoTooLate(row=row)
     if row.grant_id and any(a.type == "person" for a in row.decided_by):
-        grant = tx.get(Grant, joined(profile, row.grant_id))
-        if grant is not None and grant.revoked_at is None:
+        for grant in grants.made_with(tx, profile, row.grant_id):
             grants.end(tx, grant, by)
     if row.runs > 1:
         for other in tx.find(ApprovalRequest, "live_session", session_key(profile, row.session_id)):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from signoff.changes import claiming, delivering, ending, grants
+from signoff.changes import bypassing, claiming, delivering, ending, grants
 from signoff.changes.common import plus
 from signoff.errors import Conflict, TurnEnded, TurnNotFound
 from signoff.model import Actor, ApprovalRequest, Cause, Event, Grant, Notifier, Session, Turn, replace
@@ -52,7 +52,9 @@ def end_turn(tx: Tx, turn: Turn, cause: Cause, by: Actor | None) -> Stopped:
 
 
 def stop_session(tx: Tx, session: Session, by: Actor | None, cause: Cause = "stop_requested") -> Stopped:
-    """Stop a session: a new generation, every open turn ended, every question withdrawn, children likewise."""
+    """Stop a session: a new generation, every open turn ended, every question withdrawn, children likewise. What is
+    asked next is asked: a bypass goes, too."""
+    session = bypassing.dropped(tx, session, by, "stop_requested")
     tx.put(replace(session, generation=session.generation + 1, cause=cause, ended_by=by))
     tx.emit(Event(profile=session.profile, type="session.stopped", at=tx.now, session_id=session.session_id))
     stopped = _gathered(_end_work(tx, session, cause, by, {session.session_id}))
@@ -66,13 +68,13 @@ def clear_session(tx: Tx, session: Session, by: Actor | None, *, close: bool) ->
     `close` also forgets its registration.
     """
     cause: Cause = "session_ended"
+    session = bypassing.dropped(tx, session, by, cause)
     tx.put(
         replace(
             session,
             generation=session.generation + 1,
             cause=cause,
             ended_by=by,
-            bypass_until=None,
             closed_at=tx.now if close else session.closed_at,
         )
     )
@@ -121,6 +123,7 @@ def _close(tx: Tx, session: Session, cause: Cause, by: Actor | None, seen: set[s
     if session.closed_at is not None or session.session_id in seen:
         return
     seen.add(session.session_id)
+    session = bypassing.dropped(tx, session, by, "stop_requested" if cause == "stop_requested" else "session_ended")
     tx.put(replace(session, generation=session.generation + 1, closed_at=tx.now, cause=cause, ended_by=by))
     yield Stopped(sessions=(session.session_id,))
     yield _end_work(tx, session, cause, by, seen)

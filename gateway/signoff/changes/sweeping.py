@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
-from signoff.changes import claiming, delivering, ending, sending, stopping
+from signoff.changes import bypassing, claiming, delivering, ending, sending, stopping
+from signoff.changes.bypassing import Bypass
 from signoff.changes.common import followers, plus
-from signoff.model import ApprovalRequest, Notifier, Turn, replace
+from signoff.model import ApprovalRequest, Card, Notifier, Session, Turn, replace
 from signoff.ports import Tx
 from signoff.rows import request_key
 
@@ -83,6 +84,14 @@ def sweep_notifiers(tx: Tx, keys: Iterable[str]) -> None:
         notifier = tx.get(Notifier, key)
         if notifier is not None and notifier.gone_at is not None and notifier.gone_at <= tx.now:
             stopping.notifier_gone(tx, notifier)
+
+
+def sweep_bypasses(tx: Tx, keys: Iterable[str], card: Callable[[Bypass], Card]) -> None:
+    """Ask again in sessions whose bypass is over, and post `card` where people were told of it."""
+    for key in keys:
+        session = tx.get(Session, key)
+        if session is not None:
+            bypassing.expire(tx, session, card)
 
 
 def shift(tx: Tx, requests: Iterable[str], turns: Iterable[str], notifiers: Iterable[str], by: timedelta) -> int:

@@ -23,17 +23,26 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="One JSON object with a number for each row.")
 @click.option("--rounds", type=click.IntRange(1, 9), default=3, show_default=True, help="The medians of so many.")
-@click.option("--only", metavar="ROW", help="One row or measurement, by its key in the JSON.")
+@click.argument("row", required=False)
+@click.option("--only", metavar="ROW", help="The same.")
 @click.option("--quick", is_flag=True, help="Small sizes, one round: a look, not comparable.")
 @click.option("--sizes", metavar="JSON", hidden=True, help="Other sizes.")
 @click.option("--as-server", type=click.Path(path_type=Path, file_okay=False), hidden=True, help="Serve for a row.")
 def bench(
-    *, as_json: bool, rounds: int, only: str | None, quick: bool, sizes: str | None, as_server: Path | None
+    *,
+    row: str | None,
+    as_json: bool,
+    rounds: int,
+    only: str | None,
+    quick: bool,
+    sizes: str | None,
+    as_server: Path | None,
 ) -> None:
     """Measure throughput, latency and memory on this machine, in temporary folders.
 
     Everything is durable as in `signoff serve`; chats are made up and cost nothing. Nothing else should run meanwhile:
-    whatever does is in the numbers. The full sizes take some ten minutes.
+    whatever does is in the numbers. The full sizes take some ten minutes. ROW names one row or measurement by its key
+    in the JSON, or a group: `signoff bench judge` prints what the judge takes.
     """
     if as_server is not None:
         asyncio.run(_serve(as_server))
@@ -42,6 +51,9 @@ def bench(
     from signoff.bench.rounds import measure_all
     from signoff.bench.rows import QUICK, Sizes, chosen
 
+    if row is not None and only is not None:
+        raise click.UsageError("Name the row once")
+    only = row or only
     try:
         measures = chosen(only)
         how_much = msgspec.json.decode(sizes, type=Sizes) if sizes else QUICK if quick else Sizes()

@@ -39,7 +39,12 @@ def summary(record: ApprovalRecord) -> str:
 
 @click.command()
 @click.argument("request_id", metavar="ID")
-@click.option("--choice", default="once", show_default=True, help="once, once_all, session, always, or such as 30m.")
+@click.option(
+    "--choice",
+    default="once",
+    show_default=True,
+    help="once, once_all, session, always, or such as 30m. ask_again decides nothing: it ends a denial.",
+)
 @placed
 def approve(place: Place, request_id: str, choice: str) -> None:
     """Approve a request by its id."""

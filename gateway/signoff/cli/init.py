@@ -31,21 +31,45 @@ if TYPE_CHECKING:
 @click.option("--no-bind", is_flag=True, help="Bind nobody by a code.")
 @click.option("--inline-secrets", is_flag=True, help="Write pasted tokens into the file itself.")
 @click.option("--show", metavar="PLATFORM", help="Print how to make a bot there, and nothing else.")
+@click.option(
+    "--import",
+    "imported",
+    multiple=True,
+    metavar="PATH",
+    help="Take over what Claude Code, Codex, opencode or hermes-agent allows and denies; `auto` looks for all of them.",
+)
+@click.option("--profile", default="default", show_default=True, help="The profile to import into.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @click.option("--yes", is_flag=True, help="Ask nothing: take the options, and bind whoever sends the code.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; everything for people goes to standard error.")
 @click.option("--api-base-url", multiple=True, metavar="[PLATFORM=]URL", hidden=True, help="Another origin of an API.")
 @click.option("--gateway-url", metavar="URL", hidden=True, help="Another address of Discord's gateway.")
 def init(
-    *, config: Path, platforms: tuple[str, ...], show: str | None, force: bool, yes: bool, as_json: bool, **given: Any
+    *,
+    config: Path,
+    platforms: tuple[str, ...],
+    show: str | None,
+    imported: tuple[str, ...],
+    profile: str,
+    force: bool,
+    yes: bool,
+    as_json: bool,
+    **given: Any,
 ) -> int:
     """Set Signoff up: tokens, the first approver, and a commented signoff.toml.
 
     Each answer is tried at the platform at once. Tokens are named by variable or file; a pasted one goes into a file of
     its own, mode 0600. The first approver sends a one-time code to the bot, and is confirmed here.
 
+    With --import nothing else is done: it shows what would be written to allowlist.toml and approvals.deny and what
+    cannot be carried over, and writes after a yes (--yes).
+
     Exit codes: 0 written, 1 a platform refused or the code was void, 2 wrong usage, 130 interrupted.
     """
+    if imported:
+        from signoff.cli.importing import import_settings
+
+        return import_settings(imported, config, profile, yes=yes, as_json=as_json)
     from signoff.checkups import platforms as installed
     from signoff.cli.setting_up import SECRETS, SetUp, prepared
     from signoff.setup.writing import text_of, write_private

@@ -13,10 +13,10 @@ from msgspec import Struct
 from signoff.checkups import open_adapter, to_paste
 from signoff.clock import SystemClock
 from signoff.config import cross
+from signoff.destinations import parse_destination
 from signoff.errors import AdapterError, AdapterFatal, ConfigError, Conflict, InvalidInput
 from signoff.model import replace
 from signoff.ports import ChatAdapter, Introduction
-from signoff.routing import parse_destination
 from signoff.settings import Profile
 from signoff.setup.binding import Candidate, await_code, tell
 from signoff.setup.code import VALID_FOR, Code, new_code

@@ -4,6 +4,7 @@ from signoff.client.blocking import BlockingClient, BlockingTurn
 from signoff.client.client import Client
 from signoff.client.records import (
     ApprovalRecord,
+    CheckRecord,
     EventRecord,
     ExecutionRecord,
     GrantRecord,
@@ -19,6 +20,7 @@ __all__ = [
     "ApprovalRecord",
     "BlockingClient",
     "BlockingTurn",
+    "CheckRecord",
     "Client",
     "EventRecord",
     "ExecutionRecord",

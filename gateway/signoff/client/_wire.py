@@ -74,6 +74,19 @@ def get(request_id: str, wait_s: float = 0.0) -> Call:
     return Call(method="GET", path=_approval(request_id), query=query, wait_s=wait)
 
 
+def check(action: Action, session_id: str | None, turn_id: str | None, *, explain: bool) -> Call:
+    """Judge without asking."""
+    facts = {"session_id": session_id, "turn_id": turn_id, "explain": explain or None}
+    given = {name: value for name, value in facts.items() if value is not None}
+    body = {"action": msgspec.to_builtins(action), **given}
+    return Call(method="POST", path="/v1/check", body=body)
+
+
+def why(request_id: str) -> Call:
+    """Read why it was asked."""
+    return Call(method="GET", path=_approval(request_id, "why"))
+
+
 def pending(session_id: str | None = None) -> Call:
     """List what waits."""
     query: Query = (("status", "pending"), *((("session_id", session_id),) if session_id else ()))
@@ -124,6 +137,16 @@ def clear(session_id: str) -> Call:
 def stop(session_id: str) -> Call:
     """Stop a session's work. Not repeatable: work begun in between would be stopped too."""
     return Call(method="POST", path=_session(session_id, "stop"), body={}, repeatable=False)
+
+
+def bypass(session_id: str, minutes: float) -> Call:
+    """Ask nothing for a while. Not repeatable: somebody may have ended it in between."""
+    return Call(method="POST", path=_session(session_id, "bypass"), body={"minutes": minutes}, repeatable=False)
+
+
+def end_bypass(session_id: str) -> Call:
+    """Ask again."""
+    return Call(method="DELETE", path=_session(session_id, "bypass"))
 
 
 def open_turn(session_id: str, turn_id: str, lease_s: float) -> Call:

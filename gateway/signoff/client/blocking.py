@@ -15,6 +15,7 @@ from signoff.client.asking import Seen
 from signoff.client.client import UNREACHABLE_AFTER_S, Client, Status
 from signoff.client.records import (
     ApprovalRecord,
+    CheckRecord,
     EventRecord,
     GrantRecord,
     KeyRecord,
@@ -136,9 +137,24 @@ class BlockingClient:
         """As `Client.cancel`."""
         return self._call(lambda: self._client.cancel(request_id, cause))
 
+    def check(
+        self,
+        action: Action | Mapping[str, Any],
+        *,
+        session_id: str | None = None,
+        turn_id: str | None = None,
+        explain: bool = False,
+    ) -> CheckRecord:
+        """As `Client.check`."""
+        return self._call(lambda: self._client.check(action, session_id=session_id, turn_id=turn_id, explain=explain))
+
     def get(self, request_id: str) -> ApprovalRecord:
         """As `Client.get`."""
         return self._call(lambda: self._client.get(request_id))
+
+    def why(self, request_id: str) -> dict[str, Any]:
+        """As `Client.why`."""
+        return self._call(lambda: self._client.why(request_id))
 
     def wait(self, request_id: str, timeout_s: float) -> ApprovalRecord:
         """As `Client.wait`."""
@@ -195,6 +211,14 @@ class BlockingClient:
     def grants(self) -> list[GrantRecord]:
         """As `Client.grants`."""
         return self._call(self._client.grants)
+
+    def bypass(self, session_id: str | None = None, *, minutes: float = 30.0) -> SessionRecord:
+        """As `Client.bypass`."""
+        return self._call(lambda: self._client.bypass(session_id, minutes=minutes))
+
+    def end_bypass(self, session_id: str | None = None) -> SessionRecord:
+        """As `Client.end_bypass`."""
+        return self._call(lambda: self._client.end_bypass(session_id))
 
     def revoke(self, grant_id: str) -> GrantRecord:
         """As `Client.revoke`."""

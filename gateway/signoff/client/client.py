@@ -18,6 +18,7 @@ from signoff.client._link import Address, Backoff, Link, Lost, address_of, heade
 from signoff.client.asking import Asking, Seen, claimed
 from signoff.client.records import (
     ApprovalRecord,
+    CheckRecord,
     EventRecord,
     GrantRecord,
     KeyRecord,
@@ -25,11 +26,11 @@ from signoff.client.records import (
     SessionRecord,
 )
 from signoff.client.turns import DEFAULT_LEASE_S, Turn
+from signoff.destinations import parse_destination
 from signoff.digest import digest_of
 from signoff.errors import InvalidInput, SignoffError
 from signoff.ids import new_id
 from signoff.model import Action, Operand
-from signoff.routing import parse_destination
 
 RESULT_WITHIN_S = 3600.0
 """A turn that `request` opened is renewed so long for a result; then it lapses, and the run counts as unknown."""
@@ -168,9 +169,30 @@ class Client:
         """Withdraw a question, or take an unclaimed approval back. Raises `RequestNotFound`."""
         return _wire.record(await self._link.call(_wire.cancel(request_id, cause)))
 
+    async def check(
+        self,
+        action: Action | Mapping[str, Any],
+        *,
+        session_id: str | None = None,
+        turn_id: str | None = None,
+        explain: bool = False,
+    ) -> CheckRecord:
+        """What would become of an action if it were asked for now. Nobody is asked, and nothing is stored.
+
+        Without a session (here or in SIGNOFF_SESSION_ID) it is judged as if somebody could answer. `explain` adds each
+        command, rule and rung. Raises `InvalidInput`, `SessionNotFound`.
+        """
+        session = session_id or self._session_id
+        call = _wire.check(_wire.as_action(action), session, turn_id or self._turn_id, explain=explain)
+        return _wire.parsed(await self._link.call(call), CheckRecord)
+
     async def get(self, request_id: str) -> ApprovalRecord:
         """The record by its id or short id. Raises `RequestNotFound`."""
         return _wire.record(await self._link.call(_wire.get(request_id)))
+
+    async def why(self, request_id: str) -> dict[str, Any]:
+        """Why it was asked, let run or forbidden: commands, rules, and what decided. Raises `RequestNotFound`."""
+        return _facts(await self._link.call(_wire.why(request_id)))
 
     async def wait(self, request_id: str, timeout_s: float) -> ApprovalRecord:
         """The record once it has ended, or as it stands after `timeout_s` seconds. Raises `RequestNotFound`."""
@@ -247,6 +269,16 @@ class Client:
     async def clear(self, session_id: str | None = None) -> dict[str, Any]:
         """As stop, and the session's grants and registration go."""
         return _facts(await self._link.call(_wire.clear(self._session(session_id))))
+
+    async def bypass(self, session_id: str | None = None, *, minutes: float = 30.0) -> SessionRecord:
+        """Ask nothing in the session for so many minutes, 1 to 1440. What waits goes on waiting; what is forbidden
+        stays so. The session's place is told. Raises `InvalidInput`, `NotPermitted`, `SessionNotFound`."""
+        call = _wire.bypass(self._session(session_id), _seconds(minutes))
+        return _wire.parsed(await self._link.call(call), SessionRecord)
+
+    async def end_bypass(self, session_id: str | None = None) -> SessionRecord:
+        """Ask again in the session. Raises `SessionNotFound`."""
+        return _wire.parsed(await self._link.call(_wire.end_bypass(self._session(session_id))), SessionRecord)
 
     async def grants(self) -> list[GrantRecord]:
         """The live grants, oldest first."""

@@ -107,12 +107,44 @@ class ApprovalRecord(Struct, frozen=True, kw_only=True):
         return self.claimed_here and self.outcome == "approved" and self.execution.state == "claimed"
 
 
+class CheckRecord(Struct, frozen=True, kw_only=True):
+    """What would become of an action if it were asked for."""
+
+    verdict: str
+    """`allow`: it runs; `ask`: a person is asked; `block`: it may not run."""
+    rule_keys: tuple[str, ...] = ()
+    description: str = ""
+    severity: str = "medium"
+    why: tuple[str, ...] = ()
+    rung: str = ""
+    """The step of the ladder that decided."""
+    setting: str | None = None
+    label: str = ""
+    breadth: str = ""
+    coverage: tuple[str, ...] = ()
+    once_only: bool = False
+    unread_file: str = ""
+    grant_ids: tuple[str, ...] = ()
+    """The grants that would answer in place of a person."""
+    denied_id: str | None = None
+    """The request whose denial by a person still holds."""
+    explanation: dict[str, Any] | None = None
+    """Commands, rules and rungs, where they were asked for."""
+
+    def __bool__(self) -> bool:
+        raise TypeError("a verdict has no truth value; compare .verdict")
+
+
 class SessionRecord(Struct, frozen=True, kw_only=True):
     """A declared session."""
 
     session_id: str
     kind: str = "api"
     generation: int = 0
+    bypass_until: datetime | None = None
+    """Nothing is asked in it until then."""
+    bypass_by: Who | None = None
+    """Who said so."""
 
 
 class TurnRecord(Struct, frozen=True, kw_only=True):
@@ -129,6 +161,8 @@ class GrantRecord(Struct, frozen=True, kw_only=True):
     scope: str = ""
     session_id: str | None = None
     action_kind: str = ""
+    coverage: tuple[str, ...] = ()
+    """The names it covers."""
     label: str = ""
     shown: str = ""
     """The masked action it was given for."""

@@ -13,9 +13,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from signoff.changes.grants import time_box
+from signoff.destinations import parse_destination
 from signoff.errors import InvalidInput
 from signoff.model import Destination
-from signoff.routing import parse_destination
+from signoff.policy.ruleset import RuleSet, problems_of, shipped
 
 Check = Callable[[Any], Any]
 
@@ -255,3 +256,13 @@ def pattern(value: Any) -> str:
     if not word.strip("* "):
         raise Wrong(f"is {shown(value)}, which would block everything; name at least one word")
     return word
+
+
+def rules(value: Any) -> RuleSet | None:
+    """The operator's own rules before those of the package; None for an empty list."""
+    if not isinstance(value, list) or not all(isinstance(row, dict) for row in value):
+        raise Wrong("must be [[rules]] tables, each with a key, a verdict and what it is about")
+    problems = problems_of(value)
+    if problems:
+        raise Wrong(f"cannot be used: {problems[0]}")
+    return shipped().with_own(value) if value else None

@@ -82,6 +82,7 @@ def check_profile(profile: Profile, found: Mapping[Path_, Found]) -> None:
     """Raise `ConfigError` for what is possible alone and impossible together. `found` says where it was written."""
     _check_times(profile, found)
     _check_modes(profile, found)
+    _check_reviewer(profile, found)
     _check_platforms(profile, found)
     _check_places(profile, found)
     _check_people(profile, found)
@@ -109,6 +110,18 @@ def _check_modes(profile: Profile, found: Mapping[Path_, Found]) -> None:
                 f'{_where(found, "approvals", name)} is "defer", but no executor is registered that could run a kept '
                 f'action of {sessions} sessions later; write "deny" or "approve".',
                 param=f"approvals.{name}",
+            )
+
+
+def _check_reviewer(profile: Profile, found: Mapping[Path_, Found]) -> None:
+    if profile.approvals.mode != "smart":
+        return
+    for name in ("base_url", "model"):
+        if not getattr(profile.approvals.smart, name):
+            raise ConfigError(
+                f'{_where(found, "approvals", "mode")} is "smart", but approvals.smart.{name} is missing: '
+                "it says which model reviews.",
+                param=f"approvals.smart.{name}",
             )
 
 

@@ -63,6 +63,45 @@ def load_config(
     return Config(gateway=gateway, profiles=profiles, file=path)
 
 
+def load_policy(file: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Config:
+    """What judging needs: as `load_config`, without platforms and the reviewer, so that no secret has to be at hand.
+
+    Raises `ConfigError`.
+    """
+    path, reader, gateway_found, profiles_found = _policy_found(file, environ)
+    gateway = _gateway(reader.read(gateway_found), gateway_found, reader)
+    return Config(
+        gateway=gateway, profiles=_judging_profiles(reader, profiles_found, _own_paths(gateway, path)), file=path
+    )
+
+
+def load_profiles(file: Path | str, environ: Mapping[str, str] | None = None) -> dict[str, Profile]:
+    """The profiles of a file as judging needs them, whatever it says of a gateway. Raises `ConfigError`."""
+    _path, reader, _gateway_found, profiles_found = _policy_found(file, environ)
+    return _judging_profiles(reader, profiles_found, ())
+
+
+def _policy_found(
+    file: Path | str | None, environ: Mapping[str, str] | None
+) -> tuple[Path | None, _Reader, dict[Path_, Found], dict[str, dict[Path_, Found]]]:
+    path = Path(file).expanduser().absolute() if file is not None else None
+    variables = os.environ if environ is None else environ
+    found = from_file(path) if path is not None else {}
+    _overlay(found, from_environment(variables, found))
+    gateway_found, profiles_found = split_profiles(found)
+    return path, _Reader(Matcher(), variables, path.parent if path else Path.cwd()), gateway_found, profiles_found
+
+
+def _judging_profiles(
+    reader: _Reader, found: Mapping[str, Mapping[Path_, Found]], own: tuple[str, ...]
+) -> dict[str, Profile]:
+    profiles = {}
+    for name, each in found.items():
+        told = {at: value for at, value in each.items() if at[0] != "platforms" and at[:2] != ("approvals", "smart")}
+        profiles[name] = _profile(name, reader.read(told), told, own, whole=False)
+    return profiles
+
+
 class Location(Struct, frozen=True, kw_only=True):
     """Where a gateway keeps its things, and its profiles: what administration needs to reach it."""
 
@@ -186,7 +225,10 @@ def _own_paths(gateway: GatewaySettings, file: Path | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
-def _profile(name: str, values: Values, found: Mapping[Path_, Found], own_paths: tuple[str, ...]) -> Profile:
+def _profile(
+    name: str, values: Values, found: Mapping[Path_, Found], own_paths: tuple[str, ...], *, whole: bool = True
+) -> Profile:
+    """One profile's settings; `whole` says that its platforms are among them, so that places can be checked."""
     platforms: dict[str, dict[str, Any]] = {}
     approvers: dict[str, tuple[str, ...]] = {}
     for path, value in values.items():
@@ -200,17 +242,24 @@ def _profile(name: str, values: Values, found: Mapping[Path_, Found], own_paths:
             platforms[path[1]][path[2]] = value
     profile = Profile(
         name=name,
-        approvals=msgspec.convert(_section(values, "approvals"), ApprovalSettings),
+        approvals=msgspec.convert(_approvals(values), ApprovalSettings),
         grants=msgspec.convert(_section(values, "grants"), GrantSettings),
         agents={key: AgentSettings(**each) for key, each in _named(values, "agents").items()},
         principals={key: PrincipalSettings(**each) for key, each in _named(values, "principals").items()},
+        rules=values.get(("rules",)),
         platforms=platforms,
         approvers=approvers,
         own_paths=own_paths,
         own_pid=os.getpid(),
     )
-    cross.check_profile(profile, found)
+    if whole:
+        cross.check_profile(profile, found)
     return profile
+
+
+def _approvals(values: Values) -> dict[str, Any]:
+    smart = {path[2]: value for path, value in values.items() if path[:2] == ("approvals", "smart") and len(path) == 3}
+    return {**_section(values, "approvals"), "smart": smart}
 
 
 def _section(values: Values, section: str) -> dict[str, Any]:

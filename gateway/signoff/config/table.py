@@ -145,8 +145,9 @@ GATEWAY: tuple[Setting, ...] = (
 PROFILE: tuple[Setting, ...] = (
     Setting(
         name="approvals.mode",
-        doc="`manual` asks a person; `off` approves everything that no deny rule or floor blocks.",
-        check=checks.one_of("manual", "off"),
+        doc="`manual` asks a person; `smart` has an automatic reviewer look first, which may approve what it finds "
+        "harmless (`approvals.smart`); `off` approves everything that no deny rule or floor blocks.",
+        check=checks.one_of("manual", "smart", "off"),
         default=_APPROVALS.mode,
     ),
     _approval_seconds("timeout_s", 1, "How long a person may take, where the agent does not say."),
@@ -168,6 +169,51 @@ PROFILE: tuple[Setting, ...] = (
         check=checks.many(checks.pattern, '["git push --force *"]'),
         shape="list",
         default=_APPROVALS.deny,
+    ),
+    Setting(
+        name="approvals.unknown_commands",
+        doc="What happens to a command that no rule knows: `verbs` asks where its words carry a destructive verb or "
+        "flag, or its name is none that a program should have; `ask` asks always, `allow` never.",
+        check=checks.one_of("verbs", "ask", "allow"),
+        default=_APPROVALS.unknown_commands,
+    ),
+    Setting(
+        name="approvals.smart.base_url",
+        doc="The reviewer's endpoint: any that speaks OpenAI's chat completions, up to and without "
+        "`/chat/completions`. What it is shown is masked like a card.",
+        check=checks.web_address,
+        default_text="none; needed in mode `smart`",
+    ),
+    Setting(
+        name="approvals.smart.model",
+        doc="The model that reviews.",
+        check=checks.text,
+        default_text="none; needed in mode `smart`",
+    ),
+    Setting(
+        name="approvals.smart.api_key",
+        doc="The key for it, where the endpoint wants one.",
+        check=checks.secret,
+        default_text="none",
+        secret=True,
+    ),
+    Setting(
+        name="approvals.smart.timeout_s",
+        doc="How long the reviewer may take; then a person is asked.",
+        check=checks.seconds(0.1, 600),
+        shape="number",
+        default=_APPROVALS.smart.timeout_s,
+        unit="seconds",
+    ),
+    Setting(
+        name="rules",
+        doc="Rules of your own, each a `[[rules]]` table with `key`, `verdict` (`allow`, `ask` or `block`) and what it "
+        "is about: `programs`, `subcommands`, `flags`, `operands` and so on. They stand before those that come with "
+        "Signoff.",
+        check=checks.rules,
+        shape="list",
+        default=(),
+        default_text="none",
     ),
     Setting(
         name="approvals.also_to",
@@ -328,9 +374,7 @@ PROFILE: tuple[Setting, ...] = (
 )
 
 LATER: tuple[str, ...] = (
-    "approvals.smart",
     "approvals.tool_gate",
-    "approvals.unknown_commands",
     "approvals.staged_destination",
 )
 """Settings that are planned and that this version does not have."""
@@ -339,6 +383,7 @@ SECTIONS: dict[str, str] = {
     "gateway": "[gateway]",
     "approvals": "[approvals]",
     "grants": "[grants]",
+    "rules": "[[rules]]",
     "agents": "[agents.NAME]",
     "principals": "[principals.NAME]",
     "platforms": "[platforms.telegram]",
@@ -348,7 +393,7 @@ SECTIONS: dict[str, str] = {
 
 
 class SettingRow(Struct, frozen=True, kw_only=True):
-    """A setting as the documentation lists it."""
+    """A setting as the documentation lists it. `env` is empty where no variable can say it."""
 
     name: str
     env: str
@@ -362,7 +407,7 @@ def settings_table() -> list[SettingRow]:
     return [
         SettingRow(
             name=setting.name,
-            env="SIGNOFF_" + "__".join(part.upper() for part in setting.path),
+            env="SIGNOFF_" + "__".join(part.upper() for part in setting.path) if len(setting.path) > 1 else "",
             default=setting.default_text or checks.shown(setting.default),
             unit=setting.unit,
             doc=setting.doc + (" Also as `_env` and `_file`." if setting.secret else ""),

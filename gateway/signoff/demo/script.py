@@ -37,7 +37,8 @@ class Scene(Struct, frozen=True, kw_only=True):
     reasoned: str
     """After a denial with a reason, which `{reason}` stands for."""
     presses: tuple[str, ...]
-    """The buttons, by how their labels begin, that are pressed where nobody is there to answer."""
+    """The buttons, by how their labels begin, that are pressed where nobody is there to answer; none where nobody is
+    asked."""
     again: Again | None = None
 
 
@@ -61,11 +62,11 @@ SCENES = (
         title="Something harmless",
         says="Before I deploy I look at what has changed.",
         action=Command(command="git status --short", cwd="/srv/app"),
-        hint="This version judges no command as harmless, so it asks about this one too.",
+        hint="Nobody is asked: rules know that this only reads.",
         approved="It may run, once. Here I would run it:",
         denied="I do not look. I go on without knowing what has changed.",
         reasoned="You said “{reason}”. I do not look, and go on without it.",
-        presses=("Approve once",),
+        presses=(),
     ),
     Scene(
         title="Something destructive",
@@ -113,8 +114,8 @@ SCENES = (
         presses=("Deny, because", "Wrong target"),
         again=Again(
             says="I was told not to retry it. I ask for the same once more, as careless agents do.",
-            hint="It is a new question: this version does not remember a denial. Without your yes it does not run.",
-            presses=("Deny",),
+            hint="No new card comes: your answer holds. The button on the denied card would let it ask again.",
+            presses=(),
         ),
     ),
 )

@@ -24,6 +24,9 @@ _RECURSIVE: dict[str, tuple[str, ...]] = {
     "zip": ("-r", "--recurse-paths"),
 }
 _TARS = frozenset({"tar", "gtar", "bsdtar"})
+MAX_PATH_CHARS = 4096
+"""Linux takes no longer path (PATH_MAX)."""
+
 _READING_MODE = re.compile(r"-?[A-Za-z]*[cru][A-Za-z]*")
 _READING_SUBCOMMANDS = {"rclone": ("copy", "sync", "move", "copyto", "moveto"), "7z": ("a", "u")}
 
@@ -69,26 +72,23 @@ def _archived(words: tuple[Word, ...], cwd: str | None) -> list[tuple[Word, str 
     if not reads or {"-x", "-t"} & set(shorts) or given.has("--extract", "--list"):
         return []
     found: list[tuple[Word, str | None]] = []
-    folders = sorted(
-        (option.index, option.value)
-        for option in given.options
-        if option.name in {"-C", "--directory"} and option.value is not None
-    )
+    base = cwd
+    folders = [option for option in given.options if option.name in {"-C", "--directory"} and option.value is not None]
+    folders.reverse()
     for place, word in given.operands:
-        base = cwd
-        for index, folder in folders:
-            if index < place:
-                base = _joined(base, folder)
+        while folders and folders[-1].index < place:
+            base = _joined(base, folders.pop().value)
         found.append((word, base))
     return found
 
 
-def _joined(cwd: str | None, folder: Word) -> str | None:
-    if folder.literal is None:
+def _joined(cwd: str | None, folder: Word | None) -> str | None:
+    """A folder below another; None where that is not known, or is longer than any path."""
+    if folder is None or folder.literal is None:
         return None
     if folder.text.startswith("/"):
         return folder.text
-    return None if cwd is None else f"{cwd}/{folder.text}"
+    return None if cwd is None or len(cwd) > MAX_PATH_CHARS else f"{cwd}/{folder.text}"
 
 
 def left_out(words: tuple[Word, ...]) -> list[str]:

@@ -1,66 +1,28 @@
-"""The ladder: one table of steps, and the first that has an answer gives it."""
+"""The ladder: one table of steps, and the first that has an answer gives it.
+
+Two more stand between the last two, for they need what is stored: a person's denial of the same action moments ago, and
+standing approvals. They are taken where a question is inserted, by what a verdict says of itself: only one that asks
+gets there, and `coverage` and `once_only` say what may answer it.
+"""
+
+from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Literal
 
 import msgspec
-from msgspec.structs import replace
 
 from signoff.policy import deny, floors, windows
-from signoff.policy.floors import OwnFacts
-from signoff.policy.paths import PathFacts
-from signoff.policy.shell import UNKNOWN, Script, read_shell
-from signoff.policy.shell.deadline import Deadline, GivenUpError
+from signoff.policy.contexts import POSIX_SHELLS, ActionKind, JudgeContext, Mode, Subject, read
+from signoff.policy.describing import describe, protected_file, reach, reasons, rule_keys, short
+from signoff.policy.protected import PROTECTED_KEY
+from signoff.policy.scripts import unread_file
+from signoff.policy.shell.deadline import GivenUpError
 from signoff.policy.shell.machine import TOO_DEEP
-from signoff.policy.verdict import Severity, Verdict
+from signoff.policy.verdict import Verdict
 
-Mode = Literal["deny", "approve", "defer"]
-ActionKind = Literal["command", "code", "tool", "file_write", "rule", "elicitation"]
-
-JUDGING_BUDGET_S = 0.03
-"""The time for comparing what was read with deny rules and floors; with the time for reading it stays below 100 ms."""
-
-MAX_NAME_CHARS = 40
-MAX_PROGRAMS = 3
-"""As many programs of one command are named; the rest is counted."""
-"""The longest name of a tool, file or server in a description."""
-
-
-class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known around an action.
-
-    `kind` is the session's, None when there is no session at all. `attended` says whether somebody could answer.
-    `bypass` is the session's own, `isolated` an attested environment. `own_paths` and `own_pid` are the gateway's
-    (absolute paths). `home` and `cwd` are those of the user the command would run as, None where they are not known.
-    `language` names the language of a code action.
-    """
-
-    shell: str | None = None
-    kind: str | None = None
-    attended: bool = False
-    mode: Literal["manual", "off"] = "manual"
-    bypass: bool = False
-    isolated: bool = False
-    cron_mode: Mode = "deny"
-    unattended_mode: Mode = "deny"
-    single_query_mode: Mode = "deny"
-    deny: tuple[str, ...] = ()
-    own_paths: tuple[str, ...] = ()
-    own_pid: int | None = None
-    home: str | None = None
-    cwd: str | None = None
-    language: str = ""
-
-
-class Subject(msgspec.Struct, frozen=True, kw_only=True):
-    """One action as the rungs see it: its kind, text and context, and for commands what was read from the text."""
-
-    action_kind: ActionKind
-    text: str
-    context: JudgeContext
-    script: Script
-    deadline: Deadline
+MAX_ALLOWING = 8
+"""As many of the rules that allowed a script are named."""
 
 
 class Rung(msgspec.Struct, frozen=True):
@@ -78,121 +40,202 @@ def judge(
     `text` is the command, the code, the name of a tool, the path of a file, the key of a plugin's rule or the name of
     the server that asks. Never raises on any text; `clock` bounds the time a command is read.
     """
-    try:
-        script = _read(text, context, clock) if action_kind == "command" else Script()
-    except (RecursionError, MemoryError):
-        script = Script(problems=(TOO_DEEP,))
-    subject = Subject(
-        action_kind=action_kind, text=text, context=context, script=script, deadline=Deadline(clock, JUDGING_BUDGET_S)
-    )
+    subject = read(action_kind, text, context, clock)
     for rung in LADDER:
-        try:
-            verdict = rung.decide(subject)
-        except GivenUpError as error:
-            subject = _with_problem(subject, error.reason)
-            continue
-        except (RecursionError, MemoryError):
-            subject = _with_problem(subject, TOO_DEEP)
-            continue
+        verdict = step(rung, subject)
         if verdict is not None:
             return verdict
     return _person(subject)
 
 
-def _with_problem(subject: Subject, problem: str) -> Subject:
-    """The subject after a step gave up: what that step would have found may be there, so no bypass may allow it."""
-    problems = tuple(dict.fromkeys((*subject.script.problems, problem)))
-    return replace(subject, script=replace(subject.script, problems=problems))
-
-
-def _read(text: str, context: JudgeContext, clock: Callable[[], float]) -> Script:
-    if context.shell in windows.SHELLS:
-        return windows.read(text, context.shell)
-    return read_shell(text, home=context.home, cwd=context.cwd, clock=clock)
+def step(rung: Rung, subject: Subject) -> Verdict | None:
+    """What one rung says; None where it passes the action on. One that gives up leaves a doubt behind."""
+    try:
+        return rung.decide(subject)
+    except GivenUpError as error:
+        subject.doubt(error.reason)
+    except (RecursionError, MemoryError):
+        subject.doubt(TOO_DEEP)
+    return None
 
 
 def _deny_rules(subject: Subject) -> Verdict | None:
-    if subject.action_kind != "command":
+    """What the operator forbids: texts of commands, and rules of their own."""
+    if subject.action_kind not in {"command", "code"}:
         return None
-    found = deny.find(subject.context.deny, subject.script, subject.text, subject.deadline)
+    # Of code only the commands that it starts are looked at: its own text is no command.
+    command = subject.action_kind == "command"
+    found = None
+    if command or subject.script.commands:
+        text = subject.text if command else ""
+        found = deny.find(subject.context.deny, subject.script, text, subject.deadline)
     if found is None:
-        return None
-    rule, command = found
+        return _blocked_by_rule(subject, own=True) if subject.context.own_blocks else None
+    rule, hit = found
     return Verdict(
         verdict="block",
         rule_keys=(f"deny:{rule}",),
         description=f"is forbidden by the deny rule {rule}",
         severity="high",
-        why=(f"The deny rule `{rule}` fits `{_short(command)}`.",),
+        why=(f"The deny rule `{rule}` fits `{short(hit)}`.",),
         rung="deny",
         setting="approvals.deny",
     )
 
 
 def _isolated(subject: Subject) -> Verdict | None:
-    # Where deny rules exist, a text that could not be read may hide what they forbid.
-    if not subject.context.isolated or (subject.context.deny and subject.script.problems):
+    # Where the operator forbids something, a text that could not be read may hide it.
+    forbids = subject.context.deny or subject.context.own_blocks
+    if not subject.context.isolated or (forbids and subject.unread):
         return None
     return _allowed(subject, "isolated", "It runs in an isolated environment that was attested.")
 
 
 def _floors(subject: Subject) -> Verdict | None:
-    context = subject.context
-    facts = OwnFacts(paths=PathFacts(home=context.home, own=context.own_paths), pid=context.own_pid)
+    """What nobody may allow: the end of the host or of this gateway."""
+    facts = subject.context.facts
     hit: floors.Hit | None
     if subject.action_kind == "file_write":
-        hit = floors.own_file(subject.text, context.cwd, facts)
-    elif subject.action_kind != "command":
+        touched = (subject.text, *subject.context.files)
+        hits = (floors.own_file(path, subject.context.cwd, facts) for path in touched)
+        hit = next((each for each in hits if each is not None), None)
+    elif subject.action_kind not in {"command", "code"}:
         return None
-    elif context.shell in windows.SHELLS:
+    elif subject.context.windows:
         hit = windows.find(subject.script, facts, subject.deadline)
     else:
-        hit = floors.find(subject.script, facts, subject.deadline) or _carried_windows(subject, facts)
+        hit = floors.find(subject.script, facts, subject.deadline) or _carried_windows(subject)
     if hit is None:
-        return None
+        return _blocked_by_rule(subject, own=False)
     return Verdict(
         verdict="block",
         rule_keys=(hit.key,),
         description=hit.description,
         severity="critical",
-        why=(f"`{_short(hit.command)}` {hit.description}. Nobody can approve that.",),
+        why=(f"`{short(hit.command)}` {hit.description}. Nobody can approve that.",),
         rung="floor",
     )
 
 
-def _carried_windows(subject: Subject, facts: OwnFacts) -> floors.Hit | None:
+def _carried_windows(subject: Subject) -> floors.Hit | None:
     """Floors in the text that a POSIX shell hands to cmd or PowerShell."""
     for command in subject.script.commands:
         carried = windows.carried_text([word.text for word in command.words]) if command.words else None
-        hit = windows.find(windows.read(*carried), facts, subject.deadline) if carried else None
+        script = windows.read(*carried) if carried else None
+        hit = windows.find(script, subject.context.facts, subject.deadline) if script else None
         if hit is not None:
             return hit
     return None
 
 
+def _blocked_by_rule(subject: Subject, *, own: bool) -> Verdict | None:
+    """A row that blocks: the operator's own stand with the deny rules, those of the package with the floors."""
+    found = subject.found
+    if found is None or found.verdict != "block":
+        return None
+    hits = [each for each in found.fired if each.rule.verdict == "block"]
+    if own:
+        hits = [each for each in hits if each.rule in subject.context.own_blocks]
+    if not hits:
+        return None
+    rule = hits[0].rule
+    return Verdict(
+        verdict="block",
+        rule_keys=tuple(dict.fromkeys(each.rule.key for each in hits)),
+        description=rule.sentence,
+        severity=rule.severity,
+        why=tuple(dict.fromkeys(f"`{short(each.text)}` {each.rule.sentence}. (rule {each.rule.key})" for each in hits)),
+        rung="deny" if own else "floor",
+    )
+
+
+def _protected(subject: Subject) -> Verdict | None:
+    """Files that tell agents how to behave: each change is asked for, whatever is bypassed or granted."""
+    if subject.action_kind != "file_write":
+        return None
+    touched = (subject.text, *subject.context.files)
+    hit = next((path for path in touched if protected_file(subject, path)), None)
+    if hit is None:
+        return None
+    description, severity = describe(subject)
+    if subject.context.somebody:
+        return Verdict(
+            verdict="ask",
+            rule_keys=(PROTECTED_KEY,),
+            description=description,
+            severity=severity,
+            why=(f"`{short(hit)}` tells agents how to behave, so each change of it is asked for.",),
+            rung="protected",
+            once_only=True,
+        )
+    return Verdict(
+        verdict="block",
+        rule_keys=(PROTECTED_KEY,),
+        description=description,
+        severity=severity,
+        why=(f"`{short(hit)}` tells agents how to behave, and nobody can be asked.",),
+        rung="protected",
+    )
+
+
 def _bypass(subject: Subject) -> Verdict | None:
     # A text that could not be read may hide a floor, and a bypass does not reach below the floors.
-    if subject.script.problems:
+    if subject.unread:
         return None
     if subject.context.mode == "off":
         reason = "Approvals are switched off (approvals.mode)."
         return _allowed(subject, "mode_off", reason, setting="approvals.mode")
-    return _allowed(subject, "bypass", "Approvals are bypassed in this session.") if subject.context.bypass else None
+    if not subject.context.bypass:
+        return None
+    words = subject.context.bypass_words
+    told = f" ({words})" if words else ""
+    return _allowed(subject, "bypass", f"Nothing is asked in this session{told}.", setting=words or None)
+
+
+def _allowlist(subject: Subject) -> Verdict | None:
+    context = subject.context
+    if subject.action_kind != "command" or context.windows or context.env:
+        return None
+    entry = context.allowlist.find(subject.text, subject.script, attended=context.somebody)
+    if entry is None:
+        return None
+    reason = f"The allowlist has `{short(entry)}`."
+    return _allowed(subject, "allowlist", reason, keys=(f"allowlist:{short(entry)}",))
+
+
+def _rules(subject: Subject) -> Verdict | None:
+    if subject.action_kind != "command" or not subject.understood or not _read_as_meant(subject):
+        return None
+    found = subject.found
+    if found is None or found.verdict != "allow" or subject.script.problems:
+        return None
+    keys = tuple(dict.fromkeys(each.rule.key for each in found.allowed))[:MAX_ALLOWING]
+    return _allowed(subject, "rules", "Rules allow every command in it.", keys=keys)
+
+
+def _read_as_meant(subject: Subject) -> bool:
+    """Whether the shell that runs the text is one whose words mean what was read. What zsh puts in round brackets
+    behind a pattern may be code, which other shells do not know."""
+    if subject.context.windows:
+        return True
+    shell = (subject.context.shell or "sh").rpartition("/")[2]
+    return shell in POSIX_SHELLS and not (shell == "zsh" and "(" in subject.text)
 
 
 def _nobody(subject: Subject) -> Verdict | None:
     context = subject.context
-    if context.kind is not None and context.attended and context.kind not in {"single_query", "cron", "webhook"}:
+    if context.somebody:
         return None
     setting, mode = _unattended_setting(context)
-    if mode == "approve" and not subject.script.problems:
+    if mode == "approve" and not subject.unread:
         return _allowed(subject, "nobody", f"Nobody is there to ask, and {setting} is approve.", setting=setting)
     description, severity = describe(subject)
     return Verdict(
         verdict="block",
+        rule_keys=rule_keys(subject),
         description=description,
         severity=severity,
-        why=(_unattended_reason(subject, setting, mode), *_problem_lines(subject.script)),
+        why=(_unattended_reason(subject, setting, mode), *reasons(subject)),
         rung="nobody",
         setting=setting,
     )
@@ -220,72 +263,48 @@ def _unattended_reason(subject: Subject, setting: str, mode: Mode) -> str:
 
 def _person(subject: Subject) -> Verdict:
     description, severity = describe(subject)
+    keys = rule_keys(subject)
+    file = unread_file(subject) if subject.action_kind == "command" else ""
+    label, breadth, coverage = ("", "", ()) if file else reach(subject)
     return Verdict(
         verdict="ask",
+        rule_keys=keys,
         description=description,
         severity=severity,
-        why=_problem_lines(subject.script),
+        why=reasons(subject),
         rung="person",
+        label=label,
+        breadth=breadth,
+        coverage=coverage,
+        once_only=bool(file) or subject.action_kind == "elicitation",
+        unread_file=file,
+        reviewable=subject.action_kind in {"command", "code"} and severity != "critical" and subject.understood,
     )
 
 
-def _allowed(subject: Subject, rung: str, reason: str, *, setting: str | None = None) -> Verdict:
+def _allowed(
+    subject: Subject, rung: str, reason: str, *, setting: str | None = None, keys: tuple[str, ...] = ()
+) -> Verdict:
     description, severity = describe(subject)
     return Verdict(
-        verdict="allow", description=description, severity=severity, why=(reason,), rung=rung, setting=setting
+        verdict="allow",
+        rule_keys=keys,
+        description=description,
+        severity=severity,
+        why=(reason,),
+        rung=rung,
+        setting=setting,
     )
-
-
-def describe(subject: Subject) -> tuple[str, Severity]:
-    """The sentence and the severity of an action that no rule spoke about."""
-    text = subject.text
-    if subject.action_kind == "command":
-        return _describe_command(subject.script)
-    if subject.action_kind == "code":
-        language = {"python": "Python", "javascript": "JavaScript"}.get(subject.context.language.casefold())
-        name = language or _short(subject.context.language, MAX_NAME_CHARS)
-        lines = len(text.splitlines())
-        return f"runs {name} code, {lines} lines".replace("  ", " ").replace(", 1 lines", ", 1 line"), "medium"
-    if subject.action_kind == "tool":
-        return f"calls tool {_short(text, MAX_NAME_CHARS)}", "medium"
-    if subject.action_kind == "file_write":
-        return f"changes {_short(text, MAX_NAME_CHARS)}", "high"
-    if subject.action_kind == "rule":
-        return f"plugin rule {_short(text, MAX_NAME_CHARS)} asks", "medium"
-    return f"answers a question from {_short(text, MAX_NAME_CHARS)}", "medium"
-
-
-def _describe_command(script: Script) -> tuple[str, Severity]:
-    if script.problems:
-        return f"cannot be understood: {script.problems[0]}", "high"
-    if script.opaque:
-        what = script.opaque[0]
-        if what == "the program":
-            return "cannot be understood: the program is only known when it runs", "high"
-        return f"cannot be understood: {_short(what, MAX_NAME_CHARS)} runs text that is only known then", "high"
-    names = [command.words[0].text for command in script.commands if command.words]
-    if not names:
-        return "runs no program", "low"
-    programs = list(dict.fromkeys(name.rpartition("/")[2] or name for name in names))
-    listed = ", ".join(_short(name, MAX_NAME_CHARS) for name in programs[:MAX_PROGRAMS])
-    more = len(programs) - MAX_PROGRAMS
-    return f"runs {listed} and {more} more" if more > 0 else f"runs {listed}", "medium"
-
-
-def _problem_lines(script: Script) -> tuple[str, ...]:
-    return tuple(f"The text cannot be understood: {problem}." for problem in script.problems)
-
-
-def _short(text: str, limit: int = 120) -> str:
-    plain = " ".join(text.replace(UNKNOWN, "…").split())
-    return plain if len(plain) <= limit else plain[: limit - 1] + "…"
 
 
 LADDER: tuple[Rung, ...] = (
     Rung("deny", _deny_rules),
     Rung("isolated", _isolated),
     Rung("floor", _floors),
+    Rung("protected", _protected),
     Rung("bypass", _bypass),
+    Rung("allowlist", _allowlist),
+    Rung("rules", _rules),
     Rung("nobody", _nobody),
     Rung("person", _person),
 )

@@ -20,27 +20,38 @@ _DISK = re.compile(
     r"|nvme[\d*?\[]\S*|mmcblk[\d*?\[]\S*|nbd[\d*?\[]\S*|a?da[\d*?\[]\S*|root)"
 )
 _ESCAPED = re.compile(r"\\(.)")
+_SPECIAL = re.compile(r"([*?\[\]\\])")
+_ALIVE = re.compile(r"(?<!\\)[*?\[]")
+_MARKED = re.compile(r"[*?\[\\]")
+_PIECES = re.compile(r"[=@:,]")
+_STARS = re.compile(r"\*+")
+_QUOTED_STAR = re.compile(r"\\([*?\[])")
 _UNKNOWN_PROCESS = re.compile(rf"/+proc/+{UNKNOWN}/+root(?=/|\Z)")
 _PROCESS_ROOT_DEPTH = 3
 """`/proc`, a process and `root`: the kernel's link back to the root folder; `cwd` there leads to its folder."""
 
 
 class PathFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What paths are measured against: the user's home and the gateway's own paths."""
+    """What paths are measured against: the user's home, the gateway's own paths, the folder the action starts in."""
 
     home: str | None = None
     own: tuple[str, ...] = ()
+    start: str | None = None
 
 
 @lru_cache(maxsize=64)
 def parts(word: Word, cwd: str | None) -> tuple[str, ...] | None:
     """The components of a path with `.` and `..` resolved, as glob patterns; None when it is relative to an unknown
     folder or not known to its end. Every floor of a command asks this of the same few words."""
-    text = _UNKNOWN_PROCESS.sub("/", word.pattern if word.pattern is not None else word.text, count=1)
-    if UNKNOWN in text or not text:
+    text = word.pattern if word.pattern is not None else word.text
+    if UNKNOWN in text:
+        text = _UNKNOWN_PROCESS.sub("/", text, count=1)
+        if UNKNOWN in text:
+            return None
+    if not text:
         return None
     if word.pattern is None:
-        text = re.sub(r"([*?\[\]\\])", r"\\\1", text)
+        text = _SPECIAL.sub(r"\\\1", text)
     if not text.startswith("/"):
         if cwd is None:
             return None
@@ -62,7 +73,7 @@ def _link(found: list[str], cwd: str | None) -> list[str] | None:
     if not in_task and len(found) != _PROCESS_ROOT_DEPTH:
         return None
     last = found[-1]
-    if re.fullmatch(r"\*+", last):
+    if _STARS.fullmatch(last):
         return None
     if _covers(last, "root"):
         return []
@@ -75,16 +86,20 @@ def _plain(pattern: str) -> str:
 
 def _covers(pattern: str, name: str) -> bool:
     """Whether one component as written may mean `name`."""
-    if pattern == name or _plain(pattern) == name:
+    if pattern == name:
         return True
-    if not re.search(r"(?<!\\)[*?\[]", pattern) or len(pattern) > 255:
+    if not _MARKED.search(pattern):
         return False
-    return fnmatchcase(name, re.sub(r"\\([*?\[])", r"[\1]", re.sub(r"\*+", "*", pattern)))
+    if _plain(pattern) == name:
+        return True
+    if len(pattern) > 255 or not _ALIVE.search(pattern):
+        return False
+    return fnmatchcase(name, _QUOTED_STAR.sub(r"[\1]", _STARS.sub("*", pattern)))
 
 
 def _whole(found: tuple[str, ...]) -> tuple[str, ...]:
     """Without `/*` at the end: all that a folder holds counts as the folder."""
-    while found and re.fullmatch(r"\*+", found[-1]):
+    while found and found[-1][:1] == "*" and _STARS.fullmatch(found[-1]):
         found = found[:-1]
     return found
 
@@ -101,7 +116,11 @@ def is_system(word: Word, cwd: str | None, _facts: PathFacts) -> bool:
     if found is None:
         return False
     whole = _whole(found)
-    return len(whole) == 1 and any(_covers(whole[0], name) for name in SYSTEM_FOLDERS)
+    if len(whole) != 1:
+        return False
+    return whole[0] in SYSTEM_FOLDERS or (
+        bool(_MARKED.search(whole[0])) and any(_covers(whole[0], name) for name in SYSTEM_FOLDERS)
+    )
 
 
 def is_home(word: Word, cwd: str | None, facts: PathFacts) -> bool:
@@ -122,14 +141,47 @@ def is_disk(word: Word, cwd: str | None, _facts: PathFacts) -> bool:
     return found is not None and len(found) > 1 and found[0] == "dev" and bool(_DISK.fullmatch("/".join(found[1:])))
 
 
+@lru_cache(maxsize=64)
+def _own(paths: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Our own paths in parts."""
+    return tuple(found for found in map(_split, paths) if found)
+
+
+@lru_cache(maxsize=64)
+def _last_names(paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(found[-1] for found in _own(paths))
+
+
+def maybe_own(words: tuple[Word, ...], cwd: str | None, facts: PathFacts) -> list[Word]:
+    """The words at which `is_own` has to look: where nothing names what our paths end with, and no star may, nothing is
+    ours."""
+    names = _last_names(facts.own)
+    if cwd is not None:
+        for name in names:
+            if name in cwd:
+                return list(words)
+    found = []
+    for word in words:
+        if word.pattern is not None:
+            found.append(word)
+            continue
+        text = word.text
+        for name in names:
+            if name in text:
+                found.append(word)
+                break
+    return found
+
+
 def is_own(word: Word, cwd: str | None, facts: PathFacts) -> bool:
     """The gateway's own state folder or configuration file, or something inside."""
+    if not maybe_own((word,), cwd, facts):
+        return False
     # A star alone for the last name reaches everything of that depth; it is not aimed at us.
     return any(
         len(found) >= len(own) and set(found[len(own) - 1]) != {"*"} and _same(found[: len(own)], own)
         for found in _readings(word, cwd)
-        for own in map(_split, facts.own)
-        if own
+        for own in _own(facts.own)
     )
 
 
@@ -137,7 +189,7 @@ def holds_own(word: Word, cwd: str | None, facts: PathFacts) -> bool:
     """A folder in which one of the gateway's own paths lies, or that path itself."""
     for found in _readings(word, cwd):
         whole = _whole(found)
-        if any(len(whole) <= len(own) and _same(whole, own[: len(whole)]) for own in map(_split, facts.own) if own):
+        if any(len(whole) <= len(own) and _same(whole, own[: len(whole)]) for own in _own(facts.own)):
             return True
     return False
 
@@ -151,8 +203,8 @@ def holds_own_state(word: Word, cwd: str | None, facts: PathFacts, left_out: lis
     if found is None:
         return False
     whole = _whole(found)
-    for own in map(_split, facts.own):
-        if not own or own[-1].endswith(".toml") or len(whole) > len(own) or not _same(whole, own[: len(whole)]):
+    for own in _own(facts.own):
+        if own[-1].endswith(".toml") or len(whole) > len(own) or not _same(whole, own[: len(whole)]):
             continue
         if not any(name in own[len(whole) :] for name in left_out):
             return True
@@ -179,6 +231,6 @@ def _readings(word: Word, cwd: str | None) -> list[tuple[str, ...]]:
     """The paths one word may hold: itself, or behind `=`, `@`, `:` or a short option."""
     found = [parts(word, cwd)]
     if word.pattern is None:
-        rest = re.split(r"[=@:,]", word.text)[1:] + ([word.text[2:]] if word.text.startswith("-") else [])
+        rest = _PIECES.split(word.text)[1:] + ([word.text[2:]] if word.text.startswith("-") else [])
         found += [parts(Word(text), cwd) for text in rest if text.startswith("/")]
     return [path for path in found if path is not None]

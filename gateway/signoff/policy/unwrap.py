@@ -5,11 +5,12 @@ import time
 import tree_sitter
 
 from signoff.policy.shell import syntax
-from signoff.policy.shell.carriers import find, unwrap
+from signoff.policy.shell.carriers import find
 from signoff.policy.shell.deadline import Deadline, GivenUpError
 from signoff.policy.shell.model import Word
 from signoff.policy.shell.quoting import bare, double_quoted
 from signoff.policy.shell.source import MAX_BYTES, first_odd, overload
+from signoff.policy.shell.unwrapping import unwrap
 
 TRANSPARENT = frozenset({"bash", "sh", "env", "nohup", "timeout", "nice", "setsid"})
 """Wrappers that are left out: what they run is the same command, by the same user, in the same place."""
@@ -46,8 +47,7 @@ def unwrapped(command: str) -> str | None:
 def _inner_text(text: str, words: list[tuple[int, Word]]) -> str | None:
     """What a transparent wrapper runs; None when it does more than that, or when it is told of no command."""
     resolved = tuple(word for _start, word in words)
-    found = find(resolved)
-    inners = unwrap(found[0], found[1]) if found else []
+    inners = [inner for carrier, seen, _before in find(resolved) for inner in unwrap(carrier, seen)]
     if len(inners) != 1 or inners[0].assignments:
         return None
     inner = inners[0]

@@ -6,9 +6,17 @@ from importlib.resources import files
 
 import msgspec
 
-from signoff.policy.floors import Hit, OwnFacts
+from signoff.policy.findings import Finding, Findings
+from signoff.policy.findings import find as find_in
+from signoff.policy.floors import Hit
+from signoff.policy.path_classes import CLASSES
+from signoff.policy.rule import Rule
+from signoff.policy.ruleset import RuleSet
+from signoff.policy.seen import OwnFacts
 from signoff.policy.shell import Command, Script, Word
 from signoff.policy.shell.deadline import Deadline
+from signoff.policy.shell.machine import TOO_DEEP
+from signoff.policy.unknown import UnknownCommands, destructive
 
 SHELLS = frozenset({"cmd", "powershell", "pwsh"})
 """The shells this module reads; anything else is read as a POSIX shell."""
@@ -18,10 +26,11 @@ MAX_CHARS = 16 * 1024
 
 _MAX_DEPTH = 4
 _PRINTERS = frozenset({"echo", "write-host", "write-output", "rem", "cd", "set-location"})
-_CMD_TOKEN = re.compile(r'"[^"]*"?|\^.|&&|\|\||[&|()\n]|[^\s"^&|()]+', re.S)
+_CMD_TOKEN = re.compile(r'\d?>&\d|"[^"]*"?|\^.|&&|\|\||[&|()\n]|[^\s"^&|()]+', re.S)
 _POWERSHELL_TOKEN = re.compile(
-    r"'(?:[^']|'')*'?|\"(?:`.|\"\"|[^\"`])*\"?|`.|&&|\|\||[;&|(){}\n]|[^\s'\"`;&|(){}]+", re.S
+    r"[\d*]?>&\d|'(?:[^']|'')*'?|\"(?:`.|\"\"|[^\"`])*\"?|`.|&&|\|\||[;&|(){}\n]|[^\s'\"`;&|(){}]+", re.S
 )
+_PROPERTY = re.compile(r"\.[A-Za-z]\w*")
 _BREAKS = frozenset({"&&", "||", "&", "|", "(", ")", "\n", ";", "{", "}"})
 _VARIABLE = re.compile(r"%(\w+)%|\$\{?env:(\w+)\}?|\$(home)\b", re.I)
 _SYSTEM_FOLDERS = frozenset(
@@ -51,12 +60,21 @@ class WindowsFloor(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     floor: tuple[WindowsFloor, ...]
+    harmless: frozenset[str]
+    harmless_verbs: frozenset[str]
+    changing: frozenset[str]
+    looking: dict[str, frozenset[str]]
+    names_only: frozenset[str]
 
 
 @cache
+def _table() -> _Table:
+    return msgspec.toml.decode(files("signoff.policy.rules").joinpath("windows.toml").read_bytes(), type=_Table)
+
+
 def table() -> tuple[WindowsFloor, ...]:
     """All floors for cmd and PowerShell."""
-    return msgspec.toml.decode(files("signoff.policy.rules").joinpath("windows.toml").read_bytes(), type=_Table).floor
+    return _table().floor
 
 
 def read(text: str, shell: str) -> Script:
@@ -64,15 +82,18 @@ def read(text: str, shell: str) -> Script:
     if len(text) > MAX_CHARS:
         return Script(problems=(f"it is longer than {MAX_CHARS // 1024} kB",))
     commands: list[Command] = []
+    problems: tuple[str, ...] = ()
     todo = [(text, shell, 0)]
     while todo:
         inner, kind, depth = todo.pop()
-        for words in _split(inner, kind):
+        for words in [part for split in _split(inner, kind) for part in _behind_keywords(split, kind)]:
             commands.append(Command(words=tuple(map(Word, words)), own=len(words), source=" ".join(words)))
             carried = carried_text(words)
             if carried is not None and depth < _MAX_DEPTH:
                 todo.append((*carried, depth + 1))
-    return Script(commands=tuple(commands))
+            elif carried is not None:
+                problems = (TOO_DEEP,)
+    return Script(commands=tuple(commands), problems=problems)
 
 
 def _split(text: str, shell: str) -> list[list[str]]:
@@ -83,13 +104,45 @@ def _split(text: str, shell: str) -> list[list[str]]:
     for match in token.finditer(text):
         part = match.group()
         if part in _BREAKS:
-            found.append([])
+            # `& (...)` runs what the brackets make up.
+            called = part == "(" and shell != "cmd" and text[:match.start()].rstrip()[-1:] == "&"
+            found.append(["$()"] if called else [])
+        elif shell != "cmd" and match.start() == end and _PROPERTY.fullmatch(part) and text[match.end() :][:1] != "(":
+            continue  # what a bracket is asked for
         elif match.start() == end and found[-1]:
             found[-1][-1] += _unquoted(part)
         else:
             found[-1].append(_unquoted(part))
         end = match.end()
     return [words for words in found if words]
+
+
+def _behind_keywords(words: list[str], shell: str) -> list[list[str]]:
+    """A command of cmd, and those it runs in turn: `if exist x del x`, `do del x`, `call del x`, `@del x`."""
+    found = [words]
+    while shell == "cmd" and words:
+        words = [words[0].lstrip("@"), *words[1:]]
+        name = words[0].casefold()
+        at = _condition_words(words) if name == "if" else 1 if name in {"do", "else", "call"} or not name else 0
+        if not at:
+            break
+        words = words[at:]
+        if words:
+            found.append(words)
+    if words and words is not found[-1]:
+        found.append(words)
+    return found
+
+
+def _condition_words(words: list[str]) -> int:
+    """How many words `if` and its condition take: `if not exist x`, `if /i a==b`, `if a equ b`."""
+    at = 1
+    while at < len(words) and words[at].casefold() in {"not", "/i"}:
+        at += 1
+    given = words[at].casefold() if at < len(words) else ""
+    if given in {"exist", "defined", "errorlevel", "cmdextversion"}:
+        return at + 2
+    return at + 1 if "==" in given else at + 3
 
 
 def _unquoted(part: str) -> str:
@@ -117,12 +170,14 @@ def _name(word: str) -> str:
     return word.replace("\\", "/").rpartition("/")[2].casefold().removesuffix(".exe")
 
 
-def find(script: Script, facts: OwnFacts, deadline: Deadline) -> Hit | None:
-    """The first floor that a command falls under. Raises `OutOfTimeError`."""
+def find(
+    script: Script, facts: OwnFacts, deadline: Deadline, rows: tuple[WindowsFloor, ...] | None = None
+) -> Hit | None:
+    """The first floor, of these or of all, that a command falls under. Raises `OutOfTimeError`."""
     for command in script.commands:
         deadline.check()
         words = [word.text for word in command.words]
-        for floor in table():
+        for floor in table() if rows is None else rows:
             if _falls_under(floor, words, facts):
                 return Hit(floor.key, floor.description, command.source)
     if any(command.source in {"%0", "%~f0"} for command in script.commands) and len(script.commands) > 1:
@@ -166,3 +221,132 @@ def _is(kind: str, word: str, facts: OwnFacts) -> bool:
         home = (facts.paths.home or "~").replace("\\", "/").casefold().rstrip("/")
         return path in {"~", home}
     return path[1:3] == ":/" and path[3:] in _SYSTEM_FOLDERS
+
+
+# What a person is asked about
+
+_SECRET = Rule(key="windows.secrets", verdict="ask", severity="high", sentence="reads a file that holds secrets")
+_SEARCH = Rule(
+    key="windows.search_path", verdict="ask", severity="high", sentence="changes where programs are looked for"
+)
+_WRITES = Rule(key="windows.write", verdict="ask", sentence="writes a file by redirection")
+_CHANGES = Rule(key="windows.change", verdict="ask", sentence="may change files, settings or processes")
+_HIDDEN = Rule(
+    key="windows.hidden", verdict="ask", severity="high", sentence="runs something that is only known when it runs"
+)
+_CMDLET = re.compile(r"[a-z]+-[a-z]\w*")
+_PLAIN_VARIABLE = re.compile(
+    r"\$(?!env:(?:path|pathext|comspec|psmodulepath|node_options|python\w*|git_\w+|dotnet_startup_hooks)\Z)(?:env:)?[a-z_]\w*",
+    re.I,
+)
+_EACH = frozenset({"foreach-object", "foreach", "%"})
+_SETS_SEARCH = re.compile(r"(?:path|pathext|comspec)=", re.I)
+_COMPARISON = re.compile(r"-[ci]?(?:eq|ne|gt|ge|lt|le|like|notlike|match|notmatch|contains|notcontains|in|notin)", re.I)
+_ENCODED = re.compile(r"[-/](?:e|ec|enc\w*|f|file)", re.I)
+_NOWHERE = frozenset({">$null", "2>$null", "*>$null", ">nul", "2>nul", "2>&1", "1>&2"})
+_NULL = frozenset({"$null", "nul", "&1"})
+
+
+def findings(
+    script: Script, ruleset: RuleSet, facts: OwnFacts, deadline: Deadline, unknown_commands: UnknownCommands = "verbs"
+) -> Findings:
+    """What asks in a cmd or PowerShell text. Raises `OutOfTimeError`.
+
+    Commands that only look are allowed, programs that other systems have too are judged by their rules, and what is
+    left asks unless it is an unknown program without a destructive word.
+    """
+    asking: list[Finding] = []
+    judged: list[Command] = []
+    for command in script.commands:
+        deadline.check()
+        words = _assigned([word.text for word in command.words])
+        rule = _asks(words, ruleset) or _secret(words, facts)
+        if rule is not None:
+            asking.append(Finding(rule, command, _name(words[0]) if words else ""))
+        elif words and not _harmless(words):
+            judged.append(_portable(command, words))
+    others = find_in(
+        Script(commands=tuple(judged), problems=script.problems), ruleset, facts, deadline, unknown_commands
+    )
+    if others.verdict == "block" or not asking:
+        return others
+    return msgspec.structs.replace(others, verdict="ask", unknown=(*asking, *others.unknown))
+
+
+def _assigned(words: list[str]) -> list[str]:
+    """The words behind `$name =`."""
+    if len(words) > 2 and words[1] == "=" and _PLAIN_VARIABLE.fullmatch(words[0]):
+        return words[2:]
+    return words
+
+
+def _portable(command: Command, words: list[str]) -> Command:
+    """The command as rules know it: its program by its plain name."""
+    named = (Word(_name(words[0])), *map(Word, words[1:]))
+    return msgspec.structs.replace(command, words=named, own=len(named))
+
+
+def _harmless(words: list[str]) -> bool:
+    name = _name(words[0])
+    if carried_text(words) is not None or name in _table().harmless or _only_looks(name, words):
+        return True
+    return bool(_CMDLET.fullmatch(name)) and name.partition("-")[0] in _table().harmless_verbs
+
+
+def _asks(words: list[str], ruleset: RuleSet) -> Rule | None:
+    """Why a command asks before rules about programs are looked at."""
+    if not words:
+        return None
+    name = _name(words[0])
+    if _hidden(words) or (name in SHELLS and any(map(_ENCODED.fullmatch, words[1:]))):
+        return _HIDDEN
+    if any(_writes(word, following) for word, following in zip(words, [*words[1:], ""], strict=True)):
+        return _WRITES
+    if name == "set" and len(words) > 1 and _SETS_SEARCH.match(words[1]):
+        return _SEARCH
+    if name in _EACH and destructive(tuple(map(Word, words)), name) is not None:
+        return _CHANGES  # `ForEach-Object Delete` calls that method of each
+    known = _table()
+    if name in known.harmless or _only_looks(name, words):
+        return None
+    if name in known.changing:
+        return _CHANGES
+    cmdlet = bool(_CMDLET.fullmatch(name)) and not ruleset.knows(name)
+    return _CHANGES if cmdlet and name.partition("-")[0] not in known.harmless_verbs else None
+
+
+def _only_looks(name: str, words: list[str]) -> bool:
+    """`reg query`, `sc query`, `New-Item -ItemType Directory`: words that make a changing program a harmless one."""
+    lowered = {word.casefold() for word in words[1:]}
+    if name == "new-item":
+        return "directory" in lowered and "-value" not in lowered
+    return len(words) > 1 and words[1].casefold() in _table().looking.get(name, ())
+
+
+def _secret(words: list[str], facts: OwnFacts) -> Rule | None:
+    """Whether a program that may show it is given a file that holds secrets."""
+    if not words or _name(words[0]) in _table().names_only:
+        return None
+    for word in words[1:]:
+        path = _VARIABLE.sub(lambda match: _VALUES.get(next(filter(None, match.groups())).casefold(), "?"), word)
+        path = _DRIVE.sub("", path.replace("\\", "/"))
+        if CLASSES["secret_file"](Word(path), None, facts.paths):
+            return _SECRET
+    return None
+
+
+_DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:(?=/)")
+
+
+def _hidden(words: list[str]) -> bool:
+    """Whether the program is a variable or an expression; a comparison (`$_.Length -gt 5`) runs nothing."""
+    if words[0][:1] not in "$[.%@!" or words[0] == "%":
+        return False
+    return not (words[0][:1] == "$" and len(words) > 1 and bool(_COMPARISON.fullmatch(words[1])))
+
+
+def _writes(word: str, following: str) -> bool:
+    """Whether a word redirects into a file."""
+    if ">" not in word or word.casefold() in _NOWHERE or word[:2] in {"->", "=>"}:
+        return False
+    return not (word.endswith(">") and following.casefold() in _NULL)

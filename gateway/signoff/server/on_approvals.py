@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from signoff import ids
 from signoff.broker import Ask
+from signoff.changes.repeats import ASK_AGAIN
 from signoff.clipping import cut_reason
 from signoff.errors import (
     AlreadyResolved,
@@ -158,6 +159,11 @@ async def _decide(call: Call) -> Reply:
     body: DecisionBody = call.body
     broker = call.core.broker
     row = await broker.find(call.who.profile, call.id)
+    if body.choice == ASK_AGAIN:
+        lifted = await broker.let_ask(row.profile, row.request_id, call.who.actor)
+        if lifted is None:
+            raise ChoiceNotOffered(f"{row.short_id} was not denied by a person. Nothing changed.", param="choice")
+        return Reply(record(call, lifted))
     cut = cut_reason(body.reason or "")
     decided = await broker.decide(row.profile, row.request_id, body.choice, call.who.actor, reason=cut.text or None)
     if decided.how == "lost":

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from signoff import drills
 from signoff.console_adapter import PLATFORM as CONSOLE
+from signoff.destinations import parse_destination
 from signoff.errors import DrillNotFound, InvalidInput
 from signoff.model import Destination
-from signoff.routing import parse_destination
 from signoff.server.routes import DECIDE, Call, Reply, Route, route
 from signoff.server.views import DrillView
 from signoff.server.wire import DrillBody

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from signoff.changes.stopping import Stopped
+from signoff.destinations import at_place
 from signoff.errors import (
     Conflict,
     DestinationNotAllowed,
     InvalidInput,
     KindNotAllowed,
+    NotPermitted,
     SessionNotFound,
     TurnEnded,
     TurnNotFound,
 )
 from signoff.model import AGENT_CAUSES, Cause, Destination
-from signoff.routing import at_place
 from signoff.server.caller import Caller
-from signoff.server.routes import AGENT, DECIDE, READ, WORK, Call, Reply, Route, route
+from signoff.server.routes import AGENT, BYPASS, DECIDE, READ, WORK, Call, Reply, Route, route
 from signoff.server.views import (
     Deleted,
     NotifierView,
@@ -26,7 +27,7 @@ from signoff.server.views import (
     session_view,
     turn_view,
 )
-from signoff.server.wire import CauseQuery, NoBody, SessionBody, TurnBody
+from signoff.server.wire import BypassBody, CauseQuery, NoBody, SessionBody, TurnBody
 from signoff.sessions import Declaration
 
 
@@ -67,6 +68,18 @@ async def _stop(call: Call) -> Reply:
     who = call.who
     stopped = await call.core.sessions.stop(who.profile, call.id, who.actor, who.agent)
     return Reply(_stopped(call.id, stopped))
+
+
+async def _bypass(call: Call) -> Reply:
+    body: BypassBody = call.body
+    who = call.who
+    done = await call.core.sessions.bypass(who.profile, call.id, who.actor, minutes=body.minutes)
+    return Reply(session_view(done.session))
+
+
+async def _end_bypass(call: Call) -> Reply:
+    done = await call.core.sessions.end_bypass(call.who.profile, call.id, call.who.actor)
+    return Reply(session_view(done.session))
 
 
 def _stopped(session_id: str, stopped: Stopped) -> StoppedView:
@@ -153,7 +166,7 @@ ROUTES: tuple[Route, ...] = (
         scopes=AGENT,
         answer=StoppedView,
         errors=(SessionNotFound,),
-        text="End a session: its turns, questions, unstarted approvals, children and grants go with it.",
+        text="End a session: its turns, questions, unstarted approvals, children, grants and bypass go with it.",
     ),
     route(
         name="stop_session",
@@ -165,7 +178,30 @@ ROUTES: tuple[Route, ...] = (
         body_needed=False,
         answer=StoppedView,
         errors=(SessionNotFound,),
-        text="Stop a session: its turns, questions, unstarted approvals and children end; its grants stay.",
+        text="Stop a session: its turns, questions, unstarted approvals, children and bypass end; its grants stay.",
+    ),
+    route(
+        name="bypass_session",
+        method="POST",
+        path=f"{_SESSION}/bypass",
+        handler=_bypass,
+        scopes=BYPASS,
+        body=BypassBody,
+        body_needed=False,
+        answer=SessionView,
+        errors=(InvalidInput, NotPermitted, SessionNotFound),
+        text="Ask nothing in a session for a while. What waits goes on waiting, and what is forbidden stays so. The "
+        "session's place is told, now and at the end.",
+    ),
+    route(
+        name="end_bypass",
+        method="DELETE",
+        path=f"{_SESSION}/bypass",
+        handler=_end_bypass,
+        scopes=BYPASS,
+        answer=SessionView,
+        errors=(SessionNotFound,),
+        text="Ask again in a session. Again, nothing changes.",
     ),
     route(
         name="attach_notifier",

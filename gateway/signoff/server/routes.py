@@ -24,6 +24,7 @@ DECIDE = scopes_for("decide")
 WORK = scopes_for("stop") | {"agent"}
 READ = scopes_for("read") | {"agent"}
 WATCH = scopes_for("read")
+BYPASS = scopes_for("yolo")
 OPS = frozenset({"ops", "admin"})
 ADMIN = scopes_for("admin")
 

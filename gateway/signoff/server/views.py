@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from signoff.display import shown
 from signoff.drills import DrillPlace
 from signoff.model import Actor, Grant, Key, Notifier, Scope, Session, SessionKind, Turn
 from signoff.record import Approval
@@ -41,6 +42,9 @@ class SessionView(_Out, frozen=True, kw_only=True):
     parent: str | None
     generation: int
     created_at: datetime
+    bypass_until: datetime | None
+    """Nothing is asked in it until then."""
+    bypass_by: Actor | None
 
 
 class StoppedView(_Out, frozen=True, kw_only=True):
@@ -97,6 +101,10 @@ class GrantView(_Out, frozen=True, kw_only=True):
     session_id: str | None
     action_kind: str
     digest: str
+    coverage: tuple[str, ...]
+    """The names it covers: a rule and a program, `code:`, `tool:`, or a digest."""
+    exact: str | None
+    """Of a permanent one for a command: the text it covers, masked."""
     label: str
     shown: str
     by: Actor
@@ -220,6 +228,8 @@ def session_view(row: Session) -> SessionView:
         parent=row.parent,
         generation=row.generation,
         created_at=row.created_at,
+        bypass_until=row.bypass_until,
+        bypass_by=row.bypass_by,
     )
 
 
@@ -250,6 +260,8 @@ def grant_view(row: Grant) -> GrantView:
         session_id=row.session_id,
         action_kind=row.action_kind,
         digest=row.digest,
+        coverage=row.coverage or (row.digest,),
+        exact=shown(row.exact) if row.exact is not None else None,
         label=row.label,
         shown=row.shown,
         by=row.by,

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from signoff.changes.bypassing import DEFAULT_MINUTES, MAX_MINUTES, MIN_MINUTES
 from signoff.model import Action, Cause, Operand, Scope, SessionKind
 
 MAX_WAIT_S = 60.0
@@ -77,6 +78,14 @@ class SessionBody(_In, frozen=True, kw_only=True):
     parent: str | None = None
 
 
+class BypassBody(_In, frozen=True, kw_only=True):
+    """How long nothing is asked."""
+
+    minutes: Annotated[float, Meta(ge=MIN_MINUTES, le=MAX_MINUTES, description="1 to 1440: at most 24 hours.")] = (
+        DEFAULT_MINUTES
+    )
+
+
 class TurnBody(_In, frozen=True, kw_only=True):
     """A turn to open."""
 
@@ -101,8 +110,20 @@ class AskBody(_In, frozen=True, kw_only=True):
     claimed_for: Annotated[str | None, Meta(description="For whom the agent says it asks; shown as a claim.")] = None
 
 
+class CheckBody(_In, frozen=True, kw_only=True):
+    """An action to judge without asking anybody."""
+
+    action: Action
+    session_id: Annotated[
+        str | None, Meta(description="As a question of this session; unset: as if somebody could answer.")
+    ] = None
+    turn_id: str | None = None
+    explain: Annotated[bool, Meta(description="Also tell each command, each rule and each rung of the ladder.")] = False
+
+
 class DecisionBody(_In, frozen=True, kw_only=True):
-    """An answer. `choice`: once, once_all, session, always, deny, or a time box such as 30m."""
+    """An answer. `choice`: once, once_all, session, always, deny, or a time box such as 30m. `ask_again` decides
+    nothing: it lets an action that a person denied be asked anew."""
 
     choice: str
     reason: Annotated[str | None, Meta(description="Kept up to 280 characters.")] = None

@@ -29,7 +29,7 @@ from signoff.errors import (
 )
 from signoff.model import Command
 
-PUSH = Command(command="git push --force origin main", cwd="/srv")
+PUSH = Command(command="git push origin main", cwd="/srv")
 
 
 class Pair:

@@ -37,8 +37,8 @@ def _closed(message: FakeMessage, row: ApprovalRequest) -> bool:
 
 
 async def test_followers_that_were_shown_go_along(world: World) -> None:
-    leader = await world.ask("make all")
-    shown = await world.submit("make all")
+    leader = await world.ask("deploy all")
+    shown = await world.submit("deploy all")
 
     async def counted() -> bool:
         copy = (await world.copies(leader))[0]
@@ -46,7 +46,7 @@ async def test_followers_that_were_shown_go_along(world: World) -> None:
 
     await until(counted)
     world.adapter.stall("update")
-    late = await world.submit("make all")
+    late = await world.submit("deploy all")
 
     async def counted_too() -> bool:
         return (await world.copies(leader))[0].faces[-1].upto == 2
@@ -57,7 +57,7 @@ async def test_followers_that_were_shown_go_along(world: World) -> None:
     text = await world.type("/approve all")
     world.adapter.go_on("update")
     assert "2 of 2 approved once, no grant made" in text
-    assert f"Approved {leader.short_id} (2 runs) · make all" in text
+    assert f"Approved {leader.short_id} (2 runs) · deploy all" in text
     assert await world.outcomes(leader, shown, late) == ["approved", "approved", None]
     assert (await world.row(leader)).choice == "once_all"
 
@@ -137,7 +137,7 @@ async def test_scopes_make_a_grant_each(world: World) -> None:
 
 async def test_a_grant_of_the_same_command_settles_the_next(world: World) -> None:
     await world.session("s2")
-    rows = [await world.ask("make all"), await world.ask("make all", session="s2")]
+    rows = [await world.ask("deploy all"), await world.ask("deploy all", session="s2")]
     text = await world.type("/approve all always")
     assert "2 of 2 approved, grants made: " in text
     assert len(await world.broker.grants("default")) == 1
@@ -229,7 +229,7 @@ def _elsewhere(row: ApprovalRequest, place: Destination, order: int) -> Copy:
 
 async def test_the_summary_fits_the_platform(world: World) -> None:
     for number in range(15):
-        await world.ask(f"echo {number} {'long ' * 40}")
+        await world.ask(f"deploy {number} {'long ' * 40}")
     world.adapter.info = replace(world.adapter.info, max_text_units=1000)
     reply = await world.reply("/deny all")
     assert len(reply.text) < 1000

@@ -10,8 +10,8 @@ from signoff.rows import session_key
 
 
 async def test_stop_names_what_it_ended(world: World) -> None:
-    leader = await world.ask("make all")
-    follower = await world.submit("make all")
+    leader = await world.ask("deploy all")
+    follower = await world.submit("deploy all")
     void, running = await world.ask(), await world.ask(host="prod-db-1")
     await world.type(f"/approve {void.short_id} session")
     await world.type(f"/approve {running.short_id}")
@@ -20,7 +20,7 @@ async def test_stop_names_what_it_ended(world: World) -> None:
         "Ben stopped session s1 · 09:00 UTC\n"
         f"Cancelled, not run: {leader.short_id} (2 runs)\n"
         f"Approved but not started, now void: {void.short_id}\n"
-        f"Still running, Signoff cannot end it: {running.short_id} rm -rf build/4, since 09:00 UTC on prod-db-1\n"
+        f"Still running, Signoff cannot end it: {running.short_id} deploy build/4, since 09:00 UTC on prod-db-1\n"
         "Grants kept: 1. /new drops it too."
     )
     assert await world.outcomes(leader, follower) == ["cancelled", "cancelled"]

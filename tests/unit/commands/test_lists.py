@@ -12,14 +12,14 @@ from signoff.settings import PrincipalSettings
 
 async def test_pending_counts_runs_and_cards(world: World) -> None:
     assert await world.type("/pending") == "Nothing waits here."
-    leader = await world.ask("git push --force origin main")
-    await world.submit("git push --force origin main")
-    other = await world.ask("make deploy", severity="high")
+    leader = await world.ask("git push origin main")
+    await world.submit("git push origin main")
+    other = await world.ask("deploy deploy", severity="high")
     text = await world.type("/pending")
     assert text == (
         "3 wait here (2 cards)\n"
-        f"{leader.short_id} medium · git push --force origin main · deploy-bot · 2 wait · until 09:05 UTC\n"
-        f"{other.short_id} high · make deploy · deploy-bot · until 09:05 UTC"
+        f"{leader.short_id} medium · git push origin main · deploy-bot · 2 wait · until 09:05 UTC\n"
+        f"{other.short_id} high · deploy deploy · deploy-bot · until 09:05 UTC"
     )
 
 
@@ -63,18 +63,19 @@ async def test_why_says_the_rule_and_the_digest(world: World) -> None:
 async def test_grants_and_their_end(world: World) -> None:
     assert await world.type("/grants") == "Nothing is allowed in advance here."
     await world.session("there", OTHER)
-    rows = [await world.ask("make one"), await world.ask("make two"), await world.ask("make six", session="there")]
+    first, second = await world.ask("deploy one"), await world.ask("deploy two")
+    rows = [first, second, await world.ask("deploy six", session="there")]
     for row, scope in zip(rows, ("session", "always", "session"), strict=True):
         await world.type(f"/approve {row.short_id} {scope}")
         await world.clock.advance(0.01)
     one, two, six = await world.broker.grants("default")
     assert await world.type("/grants") == (
-        f"{one.grant_id} this session: make one · Ana 09:00 UTC\n"
-        f"{two.grant_id} always: make two · Ana 09:00 UTC\n"
+        f"{one.grant_id} this session: deploy one · Ana 09:00 UTC\n"
+        f"{two.grant_id} always: deploy two · Ana 09:00 UTC\n"
         "/revoke <grant> ends one."
     )
     assert await world.type(f"/revoke {one.grant_id.lower()}", by=BEN) == (
-        f"Revoked {one.grant_id} (this session: make one). It acts at once; what already runs goes on."
+        f"Revoked {one.grant_id} (this session: deploy one). It acts at once; what already runs goes on."
     )
     assert await world.type(f"/revoke {one.grant_id}") == (
         f"{one.grant_id} is not a grant here; nothing changed. /grants lists them."

@@ -166,13 +166,15 @@ async def test_an_ended_one_says_who_ended_it(world: World) -> None:
     )
 
 
-async def test_approving_what_was_denied_says_what_is_true(world: World) -> None:
-    row = await world.ask()
+async def test_approving_what_was_denied_lets_it_ask_again(world: World) -> None:
+    row = await world.ask("deploy it")
     await world.broker.decide("default", row.request_id, "deny", person(BEN))
+    assert (await world.submit("deploy it")).outcome == "denied"
     assert await world.type(f"/approve {row.short_id}") == (
         f"Ben denied {row.short_id} at 09:00 UTC. Nothing is approved; it may be asked again."
     )
     assert await world.outcomes(row) == ["denied"]
+    assert (await world.submit("deploy it")).outcome is None
 
 
 async def test_a_deadline_that_passed_wins(world: World) -> None:
@@ -208,8 +210,8 @@ async def test_two_people_race_and_one_wins(world: World) -> None:
 
 
 async def test_followers_are_approved_only_by_their_own_answers(world: World) -> None:
-    first = await world.ask("make all")
-    rows = [first, await world.submit("make all"), await world.submit("make all")]
+    first = await world.ask("deploy all")
+    rows = [first, await world.submit("deploy all"), await world.submit("deploy all")]
     assert [row.leader_id for row in rows[1:]] == [first.request_id] * 2
     assert await world.type(f"/approve {first.short_id}") == (
         f"{first.short_id}: Approved once. The agent is told. The other 2 ask again."

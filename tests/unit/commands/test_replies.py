@@ -56,8 +56,8 @@ async def test_an_adapter_that_shows_all_shows_decisions_to_all(world: World, sa
 
 
 async def test_suggestions_are_what_waits_here(world: World) -> None:
-    rows = [await world.ask("rm -rf one"), await world.ask("rm -rf two")]
+    rows = [await world.ask("deploy one"), await world.ask("deploy two")]
     inbox_pending = await world.commands.pending("default", ROOM, Person(platform="fake", user_id=ANA))
     assert [each.short_id for each in inbox_pending] == [row.short_id for row in rows]
-    assert "rm -rf one" in inbox_pending[0].line
+    assert "deploy one" in inbox_pending[0].line
     assert await world.commands.pending("default", ROOM, Person(platform="fake", user_id=EVE)) == []

@@ -124,7 +124,7 @@ class World:
     async def submit(self, text: str | None = None, *, session: str = "s1", **facts: Any) -> ApprovalRequest:
         """A question is asked; its card may still be on its way."""
         self._asked += 1
-        action = Command(command=text or f"rm -rf build/{self._asked}")
+        action = Command(command=text or f"deploy build/{self._asked}")
         return (await self.broker.submit("default", Ask(action=action, session_id=session, **facts))).row
 
     async def ask(

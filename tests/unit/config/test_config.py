@@ -14,7 +14,8 @@ from signoff.config import Secret, find_config, load_config, settings_table
 from signoff.config.table import GATEWAY, PROFILE
 from signoff.errors import ConfigError
 from signoff.model import Destination
-from signoff.settings import AgentSettings, ApprovalSettings, GrantSettings, PrincipalSettings
+from signoff.policy.ruleset import shipped
+from signoff.settings import AgentSettings, ApprovalSettings, GrantSettings, PrincipalSettings, SmartSettings
 
 TOKEN = "123456:very-secret-token"
 TELEGRAM = f'[platforms.telegram]\ntoken = "{TOKEN}"\n'
@@ -54,8 +55,21 @@ MISTAKES = [
     ('[profiles.team.approvals]\nmod = "off"\n', "profiles.team.approvals.mod is not a setting; did you mean"),
     ("[zebra]\nq = 1\n", "zebra.q is not a setting, and none is like it"),
     # planned for later
-    ('[approvals.smart]\nmodel = "m"\n', "approvals.smart.model is not in this version of Signoff yet; remove it"),
-    ('[approvals]\nunknown_commands = "ask"\n', "is not in this version of Signoff yet"),
+    ('[approvals]\nmode = "smart"\n', '"smart", but approvals.smart.base_url is missing: it says which model reviews.'),
+    (
+        '[approvals]\nmode = "smart"\nsmart.base_url = "http://127.0.0.1:1/v1"\n',
+        '"smart", but approvals.smart.model is missing: it says which model reviews.',
+    ),
+    ('[approvals]\nunknown_commands = "deny"\n', 'must be "verbs", "ask" or "allow", not "deny"'),
+    ('[[rules]]\nkey = "own.x"\n', "signoff.toml: rules cannot be used: rule 1: "),
+    ('[[rules]]\nkey = "own.x"\nverdict = "ask"\nprogams = ["x"]\n', 'rule 1: there is no field "progams"'),
+    (
+        '[[rules]]\nkey = "own.x"\nverdict = "ask"\nprograms = ["x"]\n[[rules]]\nkey = "Own"\nverdict = "ask"\n',
+        'rule 2: key "Own" must be',
+    ),
+    ('[rules]\nkey = "own.x"\n', "goes too deep: rules is one value"),
+    ('rules = "x"\n', "must be [[rules]] tables"),
+    ('[profiles.ops]\nrules = [1]\n', "profiles.ops.rules must be [[rules]] tables"),
     ('[platforms.discord]\nmode = "gateway"\n', "platforms.discord.token is missing; give token, token_env"),
     (
         '[platforms.discord]\ntoken = "x"\nmode = "http"\n',
@@ -111,8 +125,8 @@ MISTAKES = [
     ('[gateway]\nstore = "mysql://db/x"\n', "names mysql://, which no installed engine serves"),
     ('[gateway]\nstore = "sqlite://signoff.db"\n', "needs three slashes and an absolute path"),
     (f'[gateway]\nstate_dir = "/{"d" * 120}"\n', "too long for the socket in it"),
-    ('[approvals]\nmode = "auto"\n', 'must be "manual" or "off", not "auto"'),
-    ('[approvals]\nmode = "Off"\n', 'must be "manual" or "off"'),
+    ('[approvals]\nmode = "auto"\n', 'must be "manual", "smart" or "off", not "auto"'),
+    ('[approvals]\nmode = "Off"\n', 'must be "manual", "smart" or "off"'),
     ('[approvals]\ncron_mode = "ask"\n', 'must be "deny", "approve" or "defer"'),
     ('[approvals]\ncron_mode = "defer"\n', 'is "defer", but no executor is registered'),
     ('[approvals]\ndeny = ["*"]\n', "would block everything"),
@@ -328,6 +342,30 @@ def test_adapters_from_elsewhere_keep_their_own_settings(tmp_path: Path) -> None
     assert "hidden" not in repr(config)
 
 
+def test_each_profile_has_the_operators_own_rules(tmp_path: Path) -> None:
+    content = """
+[[rules]]
+key = "own.deploy"
+verdict = "ask"
+programs = ["tfx"]
+
+[[profiles.ops.rules]]
+key = "own.none"
+verdict = "block"
+programs = ["tfx"]
+
+[profiles.dev.approvals]
+unknown_commands = "ask"
+"""
+    profiles = load_config(write(tmp_path, content), {}).profiles
+    own = {name: profile.rules.own if profile.rules is not None else () for name, profile in profiles.items()}
+    found = {name: [rule.key for rule in rules] for name, rules in own.items()}
+    assert found == {"default": ["own.deploy"], "ops": ["own.none"], "dev": []}
+    assert profiles["default"].rules is not None
+    assert len(profiles["default"].rules.rules) == len(shipped().rules), "those of the package stay"
+    assert profiles["dev"].approvals.unknown_commands == "ask"
+
+
 def test_a_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
     content = b'\xef\xbb\xbf[approvals]\r\nmode = "off"\r\n'
     assert load_config(write(tmp_path, content), {}).profiles["default"].approvals.mode == "off"
@@ -342,8 +380,11 @@ def test_the_table_tells_every_setting_with_the_default_that_is_used(tmp_path: P
     rows = {row.name: row for row in settings_table()}
     assert len(rows) == len(GATEWAY) + len(PROFILE)
     assert all(row.doc for row in rows.values())
-    for section, struct in (("approvals", ApprovalSettings), ("grants", GrantSettings)):
+    sections = (("approvals", ApprovalSettings), ("approvals.smart", SmartSettings), ("grants", GrantSettings))
+    for section, struct in sections:
         for field in struct.__struct_fields__:
+            if f"{section}.{field}" == "approvals.smart":
+                continue  # a section of its own
             assert f"{section}.{field}" in rows
     for section, named in (("agents", AgentSettings), ("principals", PrincipalSettings)):
         for field in named.__struct_fields__:

@@ -22,7 +22,7 @@ async def burst(world: World, count: int, session_id: str = "s", **facts: Any) -
     rows = []
     for number in range(count):
         await world.clock.advance(0.001)
-        text = f"rm -rf {session_id}/{number}" if number % 10 else f"git push --force origin {session_id}{number}"
+        text = f"deploy {session_id}/{number}" if number % 10 else f"git push origin {session_id}{number}"
         rows.append(await world.submit(text, session_id, **{"host": "ci-3", **facts}))
     return rows
 

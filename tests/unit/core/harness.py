@@ -205,7 +205,7 @@ class World:
         return await self.sessions.open_turn("default", session_id, turn_id, lease_s)
 
     async def submit(
-        self, action: str | Action = "rm -rf build", session_id: str = "s", **facts: Any
+        self, action: str | Action = "deploy build", session_id: str = "s", **facts: Any
     ) -> ApprovalRequest:
         """Ask; nothing is sent yet."""
         if isinstance(action, str):
@@ -213,7 +213,7 @@ class World:
         asked = await self.broker.submit("default", Ask(action=action, session_id=session_id, **facts))
         return asked.row
 
-    async def ask(self, action: str | Action = "rm -rf build", session_id: str = "s", **facts: Any) -> ApprovalRequest:
+    async def ask(self, action: str | Action = "deploy build", session_id: str = "s", **facts: Any) -> ApprovalRequest:
         """Ask and have the card sent."""
         row = await self.submit(action, session_id, **facts)
         await self.flush()

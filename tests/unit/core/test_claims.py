@@ -58,7 +58,7 @@ async def test_sixteen_at_once_have_one_winner(world: World) -> None:
 
 async def test_another_action_is_not_what_was_approved(world: World) -> None:
     row = await approved(world)
-    other = await world.submit("rm -rf elsewhere")
+    other = await world.submit("deploy elsewhere")
     assert await refused(world, row, digest=other.digest) == "digest_mismatch"
     assert (await world.row(row)).execution.state == "none"
     assert (await world.claim(row)).may_run
@@ -73,7 +73,7 @@ async def test_what_is_not_approved(world: World, choice: str | None) -> None:
 
 
 async def test_a_changed_file_takes_the_approval_away(world: World) -> None:
-    action = Command(command="sh run.sh", operands=(operand(sha256="aa"),))
+    action = Command(command="deploy run.sh", operands=(operand(sha256="aa"),))
     row = await approved(world, action=action)
     assert await refused(world, row, operands=(operand(sha256="bb"),)) == "changed_since_review"
     after = await world.row(row)
@@ -90,12 +90,12 @@ async def test_a_changed_file_takes_the_approval_away(world: World) -> None:
 
 @pytest.mark.parametrize("operands", [None, (), (operand(sha256="aa"), operand("more.sh"))])
 async def test_files_not_named_again_count_as_changed(world: World, operands: Any) -> None:
-    row = await approved(world, action=Command(command="sh run.sh", operands=(operand(sha256="aa"),)))
+    row = await approved(world, action=Command(command="deploy run.sh", operands=(operand(sha256="aa"),)))
     assert await refused(world, row, operands=operands) == "changed_since_review"
 
 
 async def test_the_same_files_are_no_change(world: World) -> None:
-    row = await approved(world, action=Command(command="sh run.sh", operands=(operand(),)))
+    row = await approved(world, action=Command(command="deploy run.sh", operands=(operand(),)))
     assert (await world.claim(row, operands=(operand(),))).may_run
 
 
@@ -210,7 +210,7 @@ async def test_undo_is_for_who_decided_and_only_before_the_start(world: World) -
 
 async def test_undo_takes_back_every_run_of_the_answer_that_has_not_started(world: World) -> None:
     rows = [await world.submit() for _ in range(3)]
-    other = await world.submit("rm -rf other")
+    other = await world.submit("deploy other")
     await world.flush()
     await world.decide(rows[0], "once_all")
     await world.decide(other, "once")
@@ -232,7 +232,7 @@ async def test_undoing_a_follower_revokes_the_grant_that_came_with_it(world: Wor
 
 
 async def test_ask_claims_inside(world: World) -> None:
-    asked = asyncio.ensure_future(world.broker.ask("default", Ask(action=Command(command="rm -rf x"), session_id="s")))
+    asked = asyncio.ensure_future(world.broker.ask("default", Ask(action=Command(command="deploy x"), session_id="s")))
     await _until_asked(world)
     (row,) = await world.rows()
     await world.decide(row, "once")
@@ -241,7 +241,7 @@ async def test_ask_claims_inside(world: World) -> None:
 
 async def test_the_same_question_asked_twice_runs_once(world: World) -> None:
     """A second continuation with the same id must not take the first one's claim for its own permission."""
-    ask = Ask(action=Command(command="rm -rf x"), session_id="s", request_id="r1")
+    ask = Ask(action=Command(command="deploy x"), session_id="s", request_id="r1")
     first, second = (asyncio.ensure_future(world.broker.ask("default", ask)) for _ in range(2))
     await _until_asked(world)
     await world.decide(await world.row("r1"), "once")
@@ -253,7 +253,7 @@ async def test_the_same_question_asked_twice_runs_once(world: World) -> None:
 
 
 async def test_a_cancelled_asker_withdraws_its_question(world: World) -> None:
-    asked = asyncio.ensure_future(world.broker.ask("default", Ask(action=Command(command="rm -rf x"), session_id="s")))
+    asked = asyncio.ensure_future(world.broker.ask("default", Ask(action=Command(command="deploy x"), session_id="s")))
     await _until_asked(world)
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -265,7 +265,7 @@ async def test_a_cancelled_asker_withdraws_its_question(world: World) -> None:
 
 async def test_a_waiter_keeps_its_turns_lease(world: World) -> None:
     await world.turn("short", lease_s=10)
-    ask = Ask(action=Command(command="rm -rf x"), session_id="s", turn_id="short")
+    ask = Ask(action=Command(command="deploy x"), session_id="s", turn_id="short")
     asked = asyncio.ensure_future(world.broker.ask("default", ask))
     await _until_asked(world)
     await world.advance(100)
@@ -325,7 +325,7 @@ async def test_a_claim_that_was_used_is_not_given_again(world: World, end: str) 
         await world.broker.result("default", row.request_id, "succeeded", 0)
     else:
         turn = await world.sessions.open_turn("default", "s")
-        other = await approved(world, action="make other", turn_id=turn.turn_id)
+        other = await approved(world, action="deploy other", turn_id=turn.turn_id)
         await world.claim(other, "c1")
         await world.sessions.stop("default", "s", BY_BEN)
         row = other

@@ -275,12 +275,12 @@ async def test_a_dead_follower_is_not_promoted_or_handed_the_card(world: World) 
 async def test_the_key_tells_questions_apart(world: World) -> None:
     await world.session("s2")
     rows = [
-        await world.submit(Command(command="rm -rf x", cwd="/a")),
-        await world.submit(Command(command="rm -rf x", cwd="/b")),
-        await world.submit(Command(command="rm -rf y", cwd="/a")),
-        await world.submit(Command(command="rm -rf x", cwd="/a"), "s2"),
-        await world.submit(Command(command="rm -rf x", cwd="/a"), choices=("once",)),
-        await world.submit(Command(command="rm -rf x", cwd="/a"), host="elsewhere"),
+        await world.submit(Command(command="deploy x", cwd="/a")),
+        await world.submit(Command(command="deploy x", cwd="/b")),
+        await world.submit(Command(command="deploy y", cwd="/a")),
+        await world.submit(Command(command="deploy x", cwd="/a"), "s2"),
+        await world.submit(Command(command="deploy x", cwd="/a"), choices=("once",)),
+        await world.submit(Command(command="deploy x", cwd="/a"), host="elsewhere"),
     ]
     assert {row.leader_id for row in rows} == {None}
     await world.flush()
@@ -289,7 +289,7 @@ async def test_the_key_tells_questions_apart(world: World) -> None:
 
 async def test_an_ended_question_is_asked_again(world: World) -> None:
     first = await world.ask()
-    await world.tap(first, "deny", BEN)
+    await world.tap(first, "once", BEN)
     again = await world.ask()
     assert again.outcome is None
     assert again.leader_id is None

@@ -234,8 +234,8 @@ async def test_who_joins_before_the_repeat_leaves_one_card_that_decides(make_wor
     )
     await world.session()
     world.chat.lose_answer()
-    row = await world.ask("make deploy")
-    await world.submit("make deploy")
+    row = await world.ask("deploy deploy")
+    await world.submit("deploy deploy")
     await world.advance(12)
     assert len(world.chat.messages) == 1
     assert "2 identical requests wait." in world.chat.messages[0].text
@@ -306,7 +306,7 @@ async def test_a_crash_while_sending_is_repeated_where_the_platform_would_recogn
 async def test_a_stop_waits_for_what_a_budget_allows_soon(make_world: Callable[..., World]) -> None:
     world = make_world(info=AdapterInfo(platform="fake", title="Fake", per_second=1))
     await world.session()
-    first, second = await world.ask(), await world.ask("rm -rf ./second")
+    first, second = await world.ask(), await world.ask("deploy ./second")
     assert [(await world.copy(row)).limited for row in (first, second)] == [False, True]
     await world.dispatcher.idle()
     await world.dispatcher.idle(ahead_s=0.5)
@@ -379,8 +379,8 @@ async def test_a_limit_is_queued_and_not_failed_and_holds_up_no_other_chat(world
     world.chat.fail(RateLimited(retry_after_s=40))
     row = await world.ask()
     assert (await world.copy(row)).state == "queued"
-    second = await world.ask("rm -rf 2")
-    elsewhere = await world.ask("rm -rf 3", "other")
+    second = await world.ask("deploy 2")
+    elsewhere = await world.ask("deploy 3", "other")
     assert elsewhere.delivered_to == (OTHER_PLACE,)
     assert (await world.row(second)).delivered_to == ()
     await world.advance(39)
@@ -419,7 +419,7 @@ async def test_budgets_are_never_exceeded(
 
     world.chat.post = timed  # type: ignore[method-assign,assignment]  # to note when
     for number in range(100):
-        await world.submit(f"rm -rf {number}", timeout_s=3600)
+        await world.submit(f"deploy {number}", timeout_s=3600)
     await world.advance(700 if place == GROUP else 120)
     assert len(times) == 100
     for count, span in ((20, 60),) if place == GROUP else ((3, 3), (30, 1)):
@@ -433,7 +433,7 @@ async def test_an_answer_goes_before_a_hundred_cards(make_world: Callable[..., W
     world = make_world(info=TIGHT)
     await world.session(destination=GROUP)
     for number in range(100):
-        await world.submit(f"rm -rf {number}")
+        await world.submit(f"deploy {number}")
     await world.advance(20)
     await world.dispatcher.say("default", GROUP, text_card(["Hello."]))
     await world.advance(3)

@@ -140,7 +140,7 @@ async def test_leaving_out_the_place_gets_no_approval(
     await world.sessions.declare("default", Declaration(session_id="a", kind=top), "bot")
     if kind == "child":
         await world.sessions.declare("default", Declaration(session_id="b", kind="child", parent="a"), "bot")
-    ask = Ask(action=Command(command="make all"), session_id="b" if kind == "child" else "a", agent="bot")
+    ask = Ask(action=Command(command="deploy all"), session_id="b" if kind == "child" else "a", agent="bot")
     row = (await world.broker.submit("default", ask)).row
     assert row.outcome == outcome
     if outcome == "blocked":
@@ -152,4 +152,4 @@ async def test_leaving_out_the_place_gets_no_approval(
 async def test_the_operators_own_session_is_approved(make_world: Callable[..., World]) -> None:
     world = make_world(profile=Profile(approvers={"fake": ("1",)}, approvals=NO_PLACE))
     await world.session("own", kind="api", destination=None)
-    assert (await world.submit("make all", session_id="own")).outcome == "approved"
+    assert (await world.submit("deploy all", session_id="own")).outcome == "approved"

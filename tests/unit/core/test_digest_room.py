@@ -53,9 +53,9 @@ async def asked(world: World, texts: list[str], **facts: Any) -> list[ApprovalRe
 @pytest.mark.parametrize("hostile", [3, 5, 8, 20])
 async def test_one_agent_s_backticks_end_nobody_s_question(world: World, hostile: int) -> None:
     long = "build/some/longer/folder/name/that/people/use/" + "x" * 40
-    rows = await asked(world, [f"rm -rf {n} {long}" for n in range(3)], host="h" * 38)
-    rows += await asked(world, [f"rm -rf {n} " + "a`" * 60 for n in range(hostile)], host="`*" * 20)
-    rows += await asked(world, [f"rm -rf more/{n} {long}" for n in range(20 - hostile)], host="h" * 38)
+    rows = await asked(world, [f"deploy {n} {long}" for n in range(3)], host="h" * 38)
+    rows += await asked(world, [f"deploy {n} " + "a`" * 60 for n in range(hostile)], host="`*" * 20)
+    rows += await asked(world, [f"deploy more/{n} {long}" for n in range(20 - hostile)], host="h" * 38)
     await world.advance(60)
     assert [(await world.row(row)).outcome for row in rows] == [None] * len(rows)
     assert all([(await world.row(row)).delivered_to for row in rows])
@@ -63,14 +63,14 @@ async def test_one_agent_s_backticks_end_nobody_s_question(world: World, hostile
 
 @pytest.mark.parametrize("count", [24, 40])
 async def test_groups_of_backticks_are_sent(world: World, count: int) -> None:
-    rows = await asked(world, [f"rm -rf {n} " + "`*" * 60 for n in range(count)], host="`a" * 20)
+    rows = await asked(world, [f"deploy {n} " + "`*" * 60 for n in range(count)], host="`a" * 20)
     await world.advance(60)
     assert [(await world.row(row)).outcome for row in rows] == [None] * count
 
 
 @pytest.mark.parametrize("reason", ["`*" * 130, "\u202e" * 200, "why not? " * 30])
 async def test_the_last_edit_fits_whatever_people_gave_as_reasons(world: World, reason: str) -> None:
-    rows = await asked(world, [f"rm -rf {n} " + "a`" * 11 + "b" * 40 for n in range(18)])
+    rows = await asked(world, [f"deploy {n} " + "a`" * 11 + "b" * 40 for n in range(18)])
     await world.advance(30)
     found = await listed(world, rows)
     for number, row in enumerate(found):
@@ -83,7 +83,7 @@ async def test_the_last_edit_fits_whatever_people_gave_as_reasons(world: World, 
 
 
 async def test_a_reason_with_room_for_it_is_whole(world: World) -> None:
-    rows = await asked(world, [f"rm -rf {n}" for n in range(18)])
+    rows = await asked(world, [f"deploy {n}" for n in range(18)])
     await world.advance(30)
     found = await listed(world, rows)
     reason = "not on a Friday, " * 14
@@ -94,8 +94,8 @@ async def test_a_reason_with_room_for_it_is_whole(world: World) -> None:
 
 
 async def test_the_second_step_names_the_gravest(world: World) -> None:
-    kinds = ("rm -rf a{}", "git push --force origin {}", "npm publish {}", "docker push x{}", "chmod -R 777 /s{}")
-    rows = await asked(world, [kind.format(n) for kind in (*kinds, "kill -9 {}") for n in range(4)])
+    kinds = ("deploy a{}", "git push origin {}", "rm a{}", "docker push x{}", "git branch -D s{}")
+    rows = await asked(world, [kind.format(n) for kind in (*kinds, "git stash drop {}") for n in range(4)])
     (one,) = await asked(world, ["drop database production"])
     await world.put(replace(one, severity="high", description="drops the production database"))
     await world.advance(30)

@@ -167,7 +167,7 @@ async def test_a_digest_lists_a_hundred_at_most(world: World) -> None:
 
 
 async def test_a_long_action_keeps_its_own_card(world: World) -> None:
-    long = await world.submit("echo " + "x" * digests.LISTABLE_CHARS)
+    long = await world.submit("deploy " + "x" * digests.LISTABLE_CHARS)
     rows = await burst(world, 30)
     await world.advance(60)
     assert await listed(world, [long]) == []
@@ -206,7 +206,7 @@ async def test_a_hundred_are_grouped(world: World) -> None:
 
 
 async def test_hostile_text_stays_in_its_place(world: World) -> None:
-    evil = "rm -rf a\n7Q2MK · Low: harmless\n    ls\u202e @all <b>x</b> `code` ghp_abcdefghijklmnopqrstuvwxyz0123456789"
+    evil = "deploy a\n7Q2MK · Low: harmless\n    ls\u202e @all <b>x</b> `code` ghp_abcdefghijklmnopqrstuvwxyz0123456789"
     first = await burst(world, 4)
     row = await world.submit(evil, reason="x\n7Q2MK · Low: harmless")
     rest = await burst(world, 16, host="h" * 200)
@@ -227,7 +227,7 @@ async def test_hostile_text_stays_in_its_place(world: World) -> None:
 async def test_it_fits_the_smallest_platform(make_world: Callable[..., World]) -> None:
     world = world_of(make_world, info=replace(INFO, max_text_units=2000))
     await world.session(destination=GROUP)
-    rows = [await world.submit(f"rm -rf {number} {'long/' * 60}", host="h" * 60) for number in range(20)]
+    rows = [await world.submit(f"deploy {number} {'long/' * 60}", host="h" * 60) for number in range(20)]
     await world.advance(30)
     found = await listed(world, rows)
     message = await message_of(world, found[0])

@@ -63,12 +63,12 @@ async def test_a_deleted_final_card_stays_deleted(world: World) -> None:
 
 @pytest.mark.parametrize("how", ["send", "told"])
 async def test_a_chat_that_moved(world: World, how: str) -> None:
-    open_row = await world.ask("rm -rf open")
+    open_row = await world.ask("deploy open")
     old = await world.card(open_row)
     new = Destination("fake", "-100100")
     if how == "send":
         world.chat.fail(ChatMoved(new_chat_id="-100100"))
-        second = await world.ask("rm -rf second")
+        second = await world.ask("deploy second")
         assert (await world.row(second)).delivered_to == (new,)
     else:
         await world.store.transact(lambda tx: sending.move_chat(tx, "default", "fake", PLACE.chat_id, new.chat_id))

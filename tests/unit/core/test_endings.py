@@ -187,7 +187,7 @@ def test_running_is_told_after_5_s() -> None:
 async def test_the_event_and_the_card_say_the_same_word(world: World, end: str) -> None:
     if end == "notify_failed":
         world.chat.fail(SendRefused("no"))
-    row = await world.ask("rm -rf /" if end == "blocked" else "rm -rf x", timeout_s=50)
+    row = await world.ask("rm -rf /" if end == "blocked" else "deploy x", timeout_s=50)
     if end in ("denied", "approved"):
         await world.decide(row, "deny" if end == "denied" else "once")
     elif end == "timeout":

@@ -21,7 +21,7 @@ async def flood(world: World, session_id: str, count: int) -> list[ApprovalReque
     rows = []
     for n in range(count):
         await world.clock.advance(0.001)
-        rows.append(await world.submit(f"make {session_id} {n}", session_id))
+        rows.append(await world.submit(f"deploy {session_id} {n}", session_id))
     return rows
 
 
@@ -88,14 +88,14 @@ async def full(make_world: Callable[..., World]) -> World:
     await world.session()
     await world.session("other")
     for n in range(3):
-        await world.ask(f"make {n}")
+        await world.ask(f"deploy {n}")
     return world
 
 
 async def test_a_card_that_never_got_its_turn_is_not_a_timeout(make_world: Callable[..., World]) -> None:
     world = await full(make_world)
-    row = await world.ask("make unseen", "other", timeout_s=100)
-    twin = await world.ask("make unseen", "other", timeout_s=100)
+    row = await world.ask("deploy unseen", "other", timeout_s=100)
+    twin = await world.ask("deploy unseen", "other", timeout_s=100)
     assert twin.leader_id == row.request_id
     await world.advance(60 + 100)
     for one in (row, twin):
@@ -108,9 +108,9 @@ async def test_a_card_that_never_got_its_turn_is_not_a_timeout(make_world: Calla
 async def test_what_was_seen_or_may_have_been_still_times_out(make_world: Callable[..., World]) -> None:
     world = make_world()
     await world.session()
-    seen = await world.ask("make seen", timeout_s=100)
+    seen = await world.ask("deploy seen", timeout_s=100)
     world.chat.fail(SendAmbiguous())
-    doubtful = await world.ask("make doubtful", timeout_s=100)
+    doubtful = await world.ask("deploy doubtful", timeout_s=100)
     await world.advance(200)
     assert (await world.row(seen)).outcome == "timeout"
     assert (await world.row(doubtful)).outcome == "timeout"
@@ -119,6 +119,6 @@ async def test_what_was_seen_or_may_have_been_still_times_out(make_world: Callab
 async def test_an_attached_client_could_have_answered(make_world: Callable[..., World]) -> None:
     world = await full(make_world)
     await world.sessions.attach("default", "other", "app", "ann")
-    row = await world.ask("make unseen", "other", timeout_s=100)
+    row = await world.ask("deploy unseen", "other", timeout_s=100)
     await world.advance(60 + 100)
     assert (await world.row(row)).outcome == "timeout"

@@ -10,7 +10,7 @@ from signoff.errors import ChoiceNotOffered, GrantNotFound
 from signoff.model import Command, replace
 
 
-async def given(world: World, choice: str, action: str | Command = "rm -rf x", session_id: str = "s") -> str:
+async def given(world: World, choice: str, action: str | Command = "deploy x", session_id: str = "s") -> str:
     """Answer a question with this choice; the grant's id."""
     row = await world.ask(action, session_id)
     assert await world.decide(row, choice) == "won"
@@ -19,7 +19,7 @@ async def given(world: World, choice: str, action: str | Command = "rm -rf x", s
     return grant_id
 
 
-async def covered(world: World, action: str | Command = "rm -rf x", session_id: str = "s", **facts: object) -> bool:
+async def covered(world: World, action: str | Command = "deploy x", session_id: str = "s", **facts: object) -> bool:
     """Whether it is approved without a person."""
     row = await world.submit(action, session_id, **facts)
     if row.outcome is None:
@@ -29,20 +29,20 @@ async def covered(world: World, action: str | Command = "rm -rf x", session_id: 
     return True
 
 
-@pytest.mark.parametrize("choice", ["session", "always", "30m"])
-async def test_it_covers_exactly_what_was_shown(world: World, choice: str) -> None:
-    await given(world, choice, Command(command="rm -rf x", cwd="/a"))
-    assert await covered(world, Command(command="rm -rf x", cwd="/a"))
+@pytest.mark.parametrize("choice", ["session", "30m"])
+async def test_without_a_rule_it_covers_exactly_what_was_shown(world: World, choice: str) -> None:
+    await given(world, choice, Command(command="deploy x", cwd="/a"))
+    assert await covered(world, Command(command="deploy x", cwd="/a"))
     for other in (
-        Command(command="rm -rf x", cwd="/b"),
-        Command(command="rm -rf x"),
-        Command(command="rm -rf  x", cwd="/a"),
-        Command(command="rm -rf x; rm -rf y", cwd="/a"),
-        Command(command="rm -rf x", cwd="/a", env={"A": "1"}),
-        Command(command="rm -rf x", cwd="/a", shell="zsh"),  # noqa: S604  # nothing runs
+        Command(command="deploy x", cwd="/b"),
+        Command(command="deploy x"),
+        Command(command="deploy  x", cwd="/a"),
+        Command(command="deploy x; deploy y", cwd="/a"),
+        Command(command="deploy x", cwd="/a", env={"A": "1"}),
+        Command(command="deploy x", cwd="/a", shell="zsh"),  # noqa: S604  # nothing runs
     ):
         assert not await covered(world, other)
-    assert not await covered(world, Command(command="rm -rf x", cwd="/a"), host="another")
+    assert not await covered(world, Command(command="deploy x", cwd="/a"), host="another")
 
 
 @pytest.mark.parametrize(("choice", "elsewhere"), [("session", False), ("30m", False), ("always", True)])
@@ -62,7 +62,7 @@ async def test_once_leaves_nothing(world: World) -> None:
 
 async def test_a_covered_action_names_its_grant(world: World) -> None:
     grant_id = await given(world, "session")
-    row = await world.submit("rm -rf x")
+    row = await world.submit("deploy x")
     assert (row.decided_by[0].grant_id, row.grant_id, row.choice) == (grant_id, grant_id, "once")
     assert await world.message(row) == "Approved by a standing grant. Run it now."
     assert (await world.claim(row)).may_run
@@ -99,13 +99,13 @@ async def test_no_time_boxes(world: World, word: str) -> None:
 
 
 async def test_critical_is_never_covered(world: World) -> None:
-    row = await world.critical("rm -rf x")
+    row = await world.critical("deploy x")
     for choice in ("session", "always", "30m"):
         with pytest.raises(ChoiceNotOffered):
             await world.decide(row, choice)
     await world.cancel(row)
     await given(world, "always")
-    graver = await world.submit("rm -rf y")
+    graver = await world.submit("deploy y")
     await world.put(replace(graver, severity="critical"))
     assert await covered(world)
     assert (await world.row(graver)).outcome is None
@@ -131,7 +131,7 @@ async def test_a_new_grant_settles_what_waits_in_its_scope(world: World, choice:
     follower = await world.submit(choices=("once", "session"))
     critical = await world.submit(choices=("once",))
     await world.put(replace(critical, severity="critical"))
-    unlike = await world.ask("rm -rf other")
+    unlike = await world.ask("deploy other")
     apart = await world.ask(session_id="s2")
     await world.decide(asked, choice)
     outcomes = [(await world.row(row)).outcome for row in (narrow, follower, critical, unlike, apart)]
@@ -161,7 +161,7 @@ async def test_undo_revokes_it(world: World) -> None:
 async def test_undoing_a_covered_run_keeps_the_grant(world: World) -> None:
     await given(world, "session")
     row = await world.submit()
-    row = await world.submit("rm -rf x")
+    row = await world.submit("deploy x")
     await world.broker.undo("default", row.request_id, BY_ANN, any_person=True)
     assert len(await world.broker.grants("default")) == 1
 

@@ -13,8 +13,8 @@ LONG = "/srv/app/" + "very-" * 12 + "long/../../../etc/cron.d/job"
 @pytest.mark.parametrize(
     ("action", "said"),
     [
-        (Command(command="make test", env={"LD_PRELOAD": "/tmp/evil.so"}), "env LD_PRELOAD=/tmp/evil.so"),
-        (Command(command="make test", shell="/tmp/not-bash"), "shell: /tmp/not-bash"),  # noqa: S604  # a record
+        (Command(command="deploy test", env={"LD_PRELOAD": "/tmp/evil.so"}), "env LD_PRELOAD=/tmp/evil.so"),
+        (Command(command="deploy test", shell="/tmp/not-bash"), "shell: /tmp/not-bash"),  # noqa: S604  # a record
         (FileWrite(path=LONG, diff="+ * * * * * root sh /tmp/x"), LONG),
         (FileWrite(path=LONG), LONG),
         (Elicitation(server="jira", message="Which?", schema={"properties": {"password": {}}}), '"password"'),
@@ -32,10 +32,10 @@ def test_what_stands_around_a_command_comes_before_it() -> None:
 
 @pytest.mark.parametrize("shell", [None, "bash", "sh"])
 def test_a_usual_shell_needs_no_line(shell: str | None) -> None:
-    assert plain_text(Command(command="make test", shell=shell)) == "make test"
+    assert plain_text(Command(command="deploy test", shell=shell)) == "deploy test"
 
 
 def test_a_secret_in_the_environment_is_masked() -> None:
-    text = whole_text(Command(command="make test", env={"API_TOKEN": "hunter2hunter2hunter2"}))
+    text = whole_text(Command(command="deploy test", env={"API_TOKEN": "hunter2hunter2hunter2"}))
     assert "hunter2hunter2hunter2" not in text
     assert "API_TOKEN" in text

@@ -47,7 +47,8 @@ def test_no_transition_leaves_an_outcome() -> None:
 
 def test_what_is_over_stays_over() -> None:
     assert {state for state, _ in EXECUTION} == {"none", "claimed", "unknown"}
-    assert {state for state, _ in DELIVERY} == {"queued", "sending", "ambiguous", "sent"}
+    assert {state for state, _ in DELIVERY} == {"queued", "sending", "ambiguous", "sent", "final"}
+    assert {event for state, event in DELIVERY if state == "final"} == {"reopen"}
     assert "stopped" not in {state for state, _ in lifecycle.ADAPTER}
 
 

@@ -116,7 +116,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(
         session=st.sampled_from(["s", "s", "s2"]),
-        action=st.sampled_from(["rm -rf a", "rm -rf a", "rm -rf b"]),
+        action=st.sampled_from(["deploy a", "deploy a", "deploy b"]),
         timeout_s=st.sampled_from([5, 40, 90]),
         in_turn=st.booleans(),
         narrow=st.sampled_from([False, False, False, True]),

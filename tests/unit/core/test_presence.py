@@ -24,7 +24,7 @@ async def test_a_session_without_a_place_is_asked_there(make_world: Callable[...
     await world.session(kind="api", destination=None)
     assert (await world.ask()).outcome == "blocked"
     await present(world)
-    assert (await world.ask("rm -rf second")).outcome is None
+    assert (await world.ask("deploy second")).outcome is None
 
 
 async def test_a_cron_job_never_waits(make_world: Callable[..., World]) -> None:
@@ -48,7 +48,7 @@ async def test_once_it_is_gone_what_only_it_could_answer_is_withdrawn(make_world
     await world.session(kind="api", destination=None)
     await world.session("placed")
     alone = await world.ask()
-    other = await world.ask("rm -rf other", session_id="placed")
+    other = await world.ask("deploy other", session_id="placed")
     gone = replace(row, gone_at=world.clock.now() + timedelta(seconds=30))
     await world.store.transact(lambda tx: tx.put(gone))
     await world.advance(29)

@@ -26,9 +26,9 @@ async def down(world: World, make: Callable[..., World], seconds: float, beat_ag
 
 async def test_a_restart_moves_deadlines_on(world: World, make_world: Callable[..., World]) -> None:
     row = await world.ask(timeout_s=300)
-    unclaimed = await world.ask("rm -rf y")
+    unclaimed = await world.ask("deploy y")
     await world.decide(unclaimed, "once")
-    unsent = await world.submit("rm -rf unsent")
+    unsent = await world.submit("deploy unsent")
     await world.turn("leased", lease_s=60)
     await world.sessions.attach("default", "s", "app", "ann")
     await world.sessions.dropped("default", "s", "app")
@@ -72,7 +72,7 @@ async def test_the_last_seconds_before_a_crash_are_not_lost(world: World, make_w
 
 async def test_an_hour_at_most(world: World, make_world: Callable[..., World]) -> None:
     row = await world.ask(timeout_s=300)
-    other = await world.ask("rm -rf y", timeout_s=86400)
+    other = await world.ask("deploy y", timeout_s=86400)
     message, token = await world.button(row, "once")
     after = await down(world, make_world, 7200)
     assert (await after.press(token, message)).text.startswith("Timeout: ")

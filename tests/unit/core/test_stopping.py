@@ -28,13 +28,13 @@ async def ended(world: World, row: ApprovalRequest) -> tuple[str | None, str | N
 
 async def test_stop_ends_everything_of_the_session_and_nothing_else(world: World) -> None:
     await world.session("other")
-    pending = await world.ask("rm -rf 1", turn_id="t")
-    loose = await world.ask("rm -rf 2")
-    unstarted = await world.ask("rm -rf 3")
-    running = await world.ask("rm -rf 4")
-    in_turn = await world.ask("rm -rf 5", turn_id="t")
-    done = await world.ask("rm -rf 6")
-    elsewhere = await world.ask("rm -rf 1", "other")
+    pending = await world.ask("deploy 1", turn_id="t")
+    loose = await world.ask("deploy 2")
+    unstarted = await world.ask("deploy 3")
+    running = await world.ask("deploy 4")
+    in_turn = await world.ask("deploy 5", turn_id="t")
+    done = await world.ask("deploy 6")
+    elsewhere = await world.ask("deploy 1", "other")
     for row in (unstarted, running, in_turn):
         await world.decide(row, "once")
     await world.decide(done, "deny")
@@ -122,7 +122,7 @@ async def test_a_question_judged_for_another_place_is_judged_again(world: World)
 
 @pytest.mark.parametrize("how", ["stop", "clear"])
 async def test_grants_of_the_session_survive_a_stop_and_not_a_clear(world: World, how: str) -> None:
-    first, second = await world.ask("rm -rf 1"), await world.ask("rm -rf 2")
+    first, second = await world.ask("deploy 1"), await world.ask("deploy 2")
     await world.decide(first, "session")
     await world.decide(second, "always")
     if how == "stop":
@@ -132,8 +132,8 @@ async def test_grants_of_the_session_survive_a_stop_and_not_a_clear(world: World
     assert stopped.grants == 1
     scopes = {grant.scope for grant in await world.broker.grants("default")}
     assert scopes == ({"session", "always"} if how == "stop" else {"always"})
-    assert (await world.submit("rm -rf 1")).outcome == ("approved" if how == "stop" else None)
-    assert (await world.submit("rm -rf 2")).outcome == "approved", "always is not the session's"
+    assert (await world.submit("deploy 1")).outcome == ("approved" if how == "stop" else None)
+    assert (await world.submit("deploy 2")).outcome == "approved", "always is not the session's"
 
 
 async def test_a_closed_session_is_forgotten(world: World) -> None:
@@ -154,8 +154,8 @@ async def test_a_closed_session_is_forgotten(world: World) -> None:
 @pytest.mark.parametrize("cause", ["turn_ended", "turn_interrupted", "parent_ended", "withdrawn"])
 async def test_a_turns_end_withdraws_what_it_asks(world: World, cause: Cause) -> None:
     await world.turn("u")
-    mine, loose = await world.ask("rm 1", turn_id="t"), await world.ask("rm 2")
-    others = await world.ask("rm 3", turn_id="u")
+    mine, loose = await world.ask("deploy 1", turn_id="t"), await world.ask("deploy 2")
+    others = await world.ask("deploy 3", turn_id="u")
     turn = await world.sessions.end_turn("default", "t", cause, AGENT)
     assert (turn.cause, turn.ended_by) == (cause, AGENT)
     assert await ended(world, mine) == ("cancelled", cause, AGENT)
@@ -163,7 +163,7 @@ async def test_a_turns_end_withdraws_what_it_asks(world: World, cause: Cause) ->
     again = await world.sessions.end_turn("default", "t", "turn_ended", None)
     assert again == turn, "ending it again changes nothing"
     assert len(await world.events("turn.ended")) == 1
-    late = await world.submit("rm 4", turn_id="t")
+    late = await world.submit("deploy 4", turn_id="t")
     assert (late.outcome, late.cause, late.ended_by) == ("cancelled", cause, AGENT)
     await world.flush()
     assert not await world.copies(late)
@@ -279,7 +279,7 @@ async def test_a_dropped_client_counts_as_attached_for_30_s(world: World) -> Non
     row = await attended(world)
     await world.sessions.dropped("default", "api", "app")
     await world.advance(29)
-    second = await world.submit("rm 2", session_id="api")
+    second = await world.submit("deploy 2", session_id="api")
     assert ((await world.row(row)).outcome, second.outcome) == (None, None)
     await world.sessions.attach("default", "api", "app", "ann")
     await world.advance(100)
@@ -287,7 +287,7 @@ async def test_a_dropped_client_counts_as_attached_for_30_s(world: World) -> Non
     await world.sessions.dropped("default", "api", "app")
     await world.advance(30)
     assert await ended(world, row) == ("cancelled", "notifier_gone", None)
-    assert (await world.submit("rm 3", session_id="api")).outcome == "blocked"
+    assert (await world.submit("deploy 3", session_id="api")).outcome == "blocked"
 
 
 async def test_two_clients_that_lapse_together_leave_nobody(world: World) -> None:
@@ -338,14 +338,14 @@ async def test_a_client_that_goes_between_the_judging_and_the_insert(world: Worl
         return await real(change, bulk=bulk)
 
     store.transact = transact  # type: ignore[method-assign]  # the only seam between the two
-    row = await world.submit("rm -rf z", session_id="api")
+    row = await world.submit("deploy z", session_id="api")
     store.transact = real  # type: ignore[method-assign]  # as it was
     assert row.outcome == "blocked"
 
 
 async def test_the_same_session_of_another_agent(world: World) -> None:
     with pytest.raises(SessionNotFound):
-        await world.broker.submit("default", Ask(action=Command(command="rm x"), session_id="s", agent="somebody"))
+        await world.broker.submit("default", Ask(action=Command(command="deploy x"), session_id="s", agent="somebody"))
     assert (await world.store.get(Session, session_key("default", "s"))) is not None
 
 
@@ -376,11 +376,11 @@ async def test_ids_that_are_none(world: World, wrong: str) -> None:
 
 
 async def test_the_same_request_id(world: World) -> None:
-    first = await world.broker.submit("default", Ask(action=Command(command="rm 1"), session_id="s", request_id="r"))
-    again = await world.broker.submit("default", Ask(action=Command(command="rm 1"), session_id="s", request_id="r"))
+    first = await world.broker.submit("default", Ask(action=Command(command="deploy"), session_id="s", request_id="r"))
+    again = await world.broker.submit("default", Ask(action=Command(command="deploy"), session_id="s", request_id="r"))
     assert (first.repeated, again.repeated, again.row.request_id) == (False, True, "r")
     await world.session("s2")
-    for command, session_id in (("rm 2", "s"), ("rm 1", "s2")):
+    for command, session_id in (("deploy 2", "s"), ("deploy 1", "s2")):
         other = Ask(action=Command(command=command), session_id=session_id, request_id="r")
         with pytest.raises(IdempotencyConflict):
             await world.broker.submit("default", other)

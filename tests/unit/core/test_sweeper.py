@@ -38,7 +38,7 @@ async def test_a_bad_row_does_not_stop_the_others(
 ) -> None:
     defects: list[int] = []
     sweeper = Sweeper(world.store, world.clock, world.broker.waiters, on_defect=lambda: defects.append(1))
-    rows = [await world.ask(f"make {n}", timeout_s=30) for n in range(4)]
+    rows = [await world.ask(f"deploy {n}", timeout_s=30) for n in range(4)]
     await world.turn("lease", lease_s=30)
     monkeypatch.setattr(ending, "expire", BadRow(rows[1].request_id))
     await world.clock.advance(31)

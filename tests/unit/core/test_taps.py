@@ -336,15 +336,21 @@ async def test_critical_is_denied_by_one_tap(world: World) -> None:
     assert (await world.row(row)).outcome == "denied"
 
 
-@pytest.mark.parametrize("action", [Code(language="python", code="x"), Tool(name="send_email", arguments={"to": "a"})])
-async def test_always_for_code_and_tools_takes_a_second_tap(world: World, action: Code | Tool) -> None:
+@pytest.mark.parametrize(
+    ("action", "label"),
+    [
+        (Code(language="python", code="x"), "any Python code"),
+        (Tool(name="send_email", arguments={"to": "a"}), "tool send_email"),
+    ],
+)
+async def test_always_for_code_and_tools_takes_a_second_tap(world: World, action: Code | Tool, label: str) -> None:
     row = await world.ask(action)
     await world.tap(row, "more")
     await world.flush()
     assert (await world.tap(row, "always")).text == "Always: confirm with “Yes, always”."
     assert await unchanged(world, row)
     await world.flush()
-    assert (await world.tap(row, "confirm")).text.startswith("Approved always: this exact ")
+    assert (await world.tap(row, "confirm")).text.startswith(f"Approved always: {label}. ")
     after = await world.row(row)
     assert (after.outcome, after.choice) == ("approved", "always")
 
@@ -441,7 +447,7 @@ async def test_fifty_simultaneous_mixed_taps(make_world: Callable[..., World], s
 
 async def test_a_press_decides_the_pressed_one(world: World) -> None:
     await world.session("s2")
-    rows = [await world.ask(f"rm -rf {i}", session) for session in ("s", "s2") for i in range(2)]
+    rows = [await world.ask(f"deploy {i}", session) for session in ("s", "s2") for i in range(2)]
     await world.tap(rows[1], "once")
     assert [(await world.row(row)).outcome for row in rows] == [None, "approved", None, None]
     await world.tap(rows[2], "deny", BEN)

@@ -113,7 +113,7 @@ async def test_ten_thousand_taps_exactly_at_the_deadline(make_world: Callable[..
     await world.sessions.attach("default", "early", "app", "ann")
     for batch in range(100):
         rows = [
-            await world.submit(f"rm -rf {batch}-{i}", "early", timeout_s=10 + (0.001 if i % 10 == 0 else 0))
+            await world.submit(f"deploy {batch}-{i}", "early", timeout_s=10 + (0.001 if i % 10 == 0 else 0))
             for i in range(100)
         ]
         await world.clock.advance(10)
@@ -174,7 +174,7 @@ async def test_a_panel_stretches_a_short_window_once(world: World) -> None:
     await world.clock.advance(50)
     await world.tap(row, "because")
     assert lasts(await world.row(row)) == 170
-    other = await world.ask("rm -rf other", timeout_s=1000)
+    other = await world.ask("deploy other", timeout_s=1000)
     await world.tap(other, "more")
     assert (await world.row(other)).expires_at == other.expires_at, "there was time enough"
 
@@ -213,7 +213,7 @@ async def test_ten_thousand_presses_around_the_deadline_on_real_cards(make_world
     seen = set()
     await world.session("s", destination=PLACE)
     for number in range(100):
-        row = await world.ask(f"make target-{number}", timeout_s=60)
+        row = await world.ask(f"deploy target-{number}", timeout_s=60)
         message, once = await world.button(row, "once")
         _, deny = await world.button(row, "deny")
         await world.clock.advance(60 + (number % 3 - 1) * 0.001)

@@ -105,19 +105,20 @@ def test_it_plays_by_itself_plainly_and_leaves_nothing_behind(tmp_path: Path) ->
     assert re.search(r"The whole text \([\d,]+ characters\) is in the file\n┃ .*/signoff-demo-\S+/\w{5}\.txt", out)
     assert "2 identical requests wait." in out
     assert out.count("Approved once for all 2 by you") >= 2
-    assert out.count("reports that it did not start it.") == 4
+    assert out.count("reports that it did not start it.") == 3
     assert 'Reason given: "wrong target". Do not retry it' in " ".join(out.split())
     assert "You said “wrong target”." in out
     assert "\n5 of 5" in out
-    assert out.count("DROP TABLE users_old") == 4, "asked, asked again, and both in the record"
-    assert out.count("Denied by you, not run") == 2
+    assert out.count("DROP TABLE users_old") == 3, "asked once, and both in the record"
+    assert out.count("Denied by you, not run") == 1
+    assert out.count("not asked again, not run") == 1
     assert "Next: signoff init" in out
     assert not list(tmp_path.iterdir())
 
 
 def test_each_card_says_the_verdict_before_the_agent_reads_it(tmp_path: Path) -> None:
     out = run(tmp_path, "--auto").stdout
-    assert out.index("✅ Approved once by you") < out.index("deploy-bot reads")
+    assert out.index("✅ Approved once by you") < out.index("deploy-bot reads", out.index("2 of 5"))
 
 
 def test_without_a_terminal_it_says_so(tmp_path: Path) -> None:
@@ -146,6 +147,8 @@ def test_wrong_usage_is_named(tmp_path: Path, arguments: tuple[str, ...], told: 
 
 def test_a_person_answers_by_numbers_and_by_commands(tmp_path: Path) -> None:
     with terminal(tmp_path) as shown:
+        shown.until("Approved by rule")
+        shown.until("2 of 5")
         shown.until("[1]")
         shown.until("› ")
         shown.type("")
@@ -156,10 +159,6 @@ def test_a_person_answers_by_numbers_and_by_commands(tmp_path: Path) -> None:
         shown.until("decides nothing here.")
         shown.type("/pending")
         shown.until("1 waits here")
-        shown.type("1")
-        shown.until("Approved once. The agent is told.")
-        shown.until("2 of 5")
-        shown.until("[1]")
         shown.type("2")
         shown.until("I leave the build as it is")
         shown.until("3 of 5")
@@ -171,18 +170,16 @@ def test_a_person_answers_by_numbers_and_by_commands(tmp_path: Path) -> None:
         shown.until("The other one asks again.")
         shown.until("Next of 2")
         shown.until("[1]")
-        shown.type("4")
+        shown.type("3")
         shown.until("Type it…")
-        shown.type("10")
+        shown.type("9")
         shown.until("Type it and press Enter.")
         shown.insist("main is frozen", "You said “main is frozen”.")
         shown.until("5 of 5")
         shown.until("[2]")
         shown.type("2")
         shown.until("I ask for the same once more")
-        shown.until("[1]")
-        shown.type("1")
-        shown.until("It may run, once.")
+        shown.until("so it was not asked again")
         shown.until("What the record says")
         assert shown.end() == 0
     assert not list(tmp_path.iterdir())
@@ -245,13 +242,13 @@ async def test_the_same_in_a_real_chat(tmp_path: Path) -> None:
         await telegram.add_bot("123456:TEST", "demo_bot")
         await telegram.add_user(111, "Ana")
         async with in_chat(server, "123456:TEST", tmp_path) as process:
-            card = await telegram.wait_for_message(111, lambda m: "git status" in m.text, timeout_s=20)
+            card = await telegram.wait_for_message(111, lambda m: "rm -rf ./build" in m.text, timeout_s=20)
             await telegram.press(111, 111, card.message_id, "Deny")
-            await telegram.wait_for_message(111, lambda m: "rm -rf ./build" in m.text, timeout_s=20)
+            await telegram.wait_for_message(111, lambda m: "web-1.example" in m.text, timeout_s=20)
             process.send_signal(signal.SIGINT)
             out, _ = await asyncio.wait_for(process.communicate(), 20)
             assert process.returncode == 130
-            assert "I do not look." in out.decode()
+            assert "I leave the build as it is" in out.decode()
             assert "Withdrawn, not run" in out.decode()
             assert "⏹ Cancelled" in await telegram.render_text(111)
     assert not os.listdir(tmp_path)

@@ -111,17 +111,16 @@ async def test_a_link_a_tap_and_the_agent_goes_on(tmp_path: Path) -> None:
     began = time.monotonic()
     async with demo(tmp_path, "--no-browser") as shown:
         await shown.enter()
-        card = await shown.card("git status --short")
+        card = await shown.card("rm -rf ./build")
         assert time.monotonic() - began < FIRST_CARD_WITHIN_S
-        await shown.answer(card, "once")
-        await shown.until("Approved once. Run exactly this action, once, now.")
-        await shown.answer(await shown.card("rm -rf ./build"), "deny")
+        await shown.answer(card, "deny")
         await shown.until("I leave the build as it is")
         await shown.answer(await shown.card("web-1.example"), "once")
+        await shown.until("Approved once. Run exactly this action, once, now.")
         await shown.answer(await shown.card("2 identical requests wait."), "once_all")
         await shown.answer(await shown.card("DROP TABLE"), "deny")
         await shown.until("I ask for the same once more")
-        await shown.answer(await shown.card("DROP TABLE"), "deny")
+        await shown.until("so it was not asked again")
         out = await shown.until("Next: signoff init")
         assert out.index("What the record says") < out.index("Nothing was run.")
         assert await asyncio.wait_for(shown.process.wait(), WITHIN_S) == 0
@@ -131,11 +130,10 @@ async def test_a_link_a_tap_and_the_agent_goes_on(tmp_path: Path) -> None:
 async def answered_through(shown: Demo) -> None:
     """Every card, as quickly as they come."""
     for words, choice in (
-        ("git status --short", "once"),
         ("rm -rf ./build", "once"),
         ("web-1.example", "once"),
         ("2 identical requests wait.", "once_all"),
-        ("DROP TABLE", "once"),
+        ("DROP TABLE", "deny"),
     ):
         await shown.answer(await shown.card(words), choice)
 
@@ -155,7 +153,7 @@ async def test_the_pages_stay_while_somebody_looks_at_them(tmp_path: Path) -> No
 async def test_ctrl_c_withdraws_what_is_asked_and_leaves_nothing_behind(tmp_path: Path) -> None:
     async with demo(tmp_path, "--no-browser") as shown:
         await shown.enter()
-        await shown.card("git status --short")
+        await shown.card("rm -rf ./build")
         shown.process.send_signal(signal.SIGINT)
         out = await shown.until("Nothing was run.")
         assert "Ended early. Withdrawn, not run: " in out

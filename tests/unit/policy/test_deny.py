@@ -67,7 +67,7 @@ def test_wrappers_assignments_and_redirections_can_be_forbidden(rule: str) -> No
 @pytest.mark.parametrize("command", ["echo git push", "git commit -m 'git push'", "git pushx", "grep 'git push' f"])
 def test_text_that_is_data_does_not_fall_under_a_rule(command: str) -> None:
     context = JudgeContext(kind="chat", attended=True, deny=("git push *",))
-    assert judge("command", command, context).verdict == "ask"
+    assert judge("command", command, context).verdict != "block"
 
 
 def test_many_stars_on_a_long_text_take_no_time() -> None:

@@ -1,8 +1,11 @@
 """The floors: what is refused whoever asks, and what only looks like it."""
 
+import time
+
 import pytest
 
-from signoff.policy import JudgeContext, judge
+from signoff.policy import JudgeContext, copying, judge
+from signoff.policy.shell import Word, read_shell
 
 CONTEXT = JudgeContext(
     kind="chat",
@@ -367,8 +370,8 @@ def test_a_floor_blocks(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", NOT_BLOCKED)
-def test_what_only_looks_like_a_floor_is_asked(command: str) -> None:
-    assert judge("command", command, CONTEXT).verdict == "ask"
+def test_what_only_looks_like_a_floor_is_not_blocked(command: str) -> None:
+    assert judge("command", command, CONTEXT).verdict != "block"
 
 
 @pytest.mark.parametrize(
@@ -390,7 +393,7 @@ def test_the_key_names_the_floor(command: str, key: str) -> None:
 
 
 def test_another_machine_is_not_where_our_state_is() -> None:
-    assert judge("command", "ssh host cat /home/ana/signoff.toml", CONTEXT).verdict == "ask"
+    assert judge("command", "ssh host cat /home/ana/signoff.toml", CONTEXT).verdict != "block"
 
 
 def test_a_home_is_known_by_its_tilde_even_when_nobody_told_which() -> None:
@@ -420,7 +423,7 @@ WINDOWS_BLOCKED = [
     ("powershell", "Stop-Computer"),
     ("powershell", "iex 'Format-Volume -DriveLetter C'"),
 ]
-WINDOWS_ASKED = [
+WINDOWS_NOT_BLOCKED = [
     ("cmd", "echo rd /s /q C:\\"),
     ("cmd", "rd /s /q C:\\temp\\x"),
     ("cmd", "del C:\\temp\\*.log"),
@@ -434,8 +437,17 @@ WINDOWS_ASKED = [
 
 @pytest.mark.parametrize(
     ("shell", "command", "expected"),
-    [(*case, "block") for case in WINDOWS_BLOCKED] + [(*case, "ask") for case in WINDOWS_ASKED],
+    [(*case, True) for case in WINDOWS_BLOCKED] + [(*case, False) for case in WINDOWS_NOT_BLOCKED],
 )
-def test_windows(shell: str, command: str, expected: str) -> None:
+def test_windows(shell: str, command: str, expected: bool) -> None:
     context = JudgeContext(shell=shell, kind="chat", attended=True)
-    assert judge("command", command, context).verdict == expected
+    assert (judge("command", command, context).verdict == "block") is expected
+
+
+def test_many_folders_of_one_archive_take_no_time() -> None:
+    words = read_shell("tar cf x " + " ".join(f"-C a{number} b" for number in range(3000)), clock=lambda: 0.0)
+    started = time.process_time()
+    found = copying.sources(words.commands[0].words, "tar", "/home/ana")
+    assert time.process_time() - started < 1
+    assert found[1] == (Word("b"), "/home/ana/a0/a1")
+    assert found[-1] == (Word("b"), None)

@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from signoff.judging import HOME, judge_action
-from signoff.model import Action, Command, FileWrite, Session
-from signoff.policy import JudgeContext, Verdict, judge
-from signoff.settings import AgentSettings, Profile
+from signoff.model import Action, Command, FileWrite, Operand, Session
+from signoff.policy import Allowlist, JudgeContext, Verdict, judge
+from signoff.policy.ruleset import shipped
+from signoff.settings import AgentSettings, ApprovalSettings, Profile
 
 STATE = "/home/ana/.local/state/signoff"
 OWN = JudgeContext(kind="chat", attended=True, home="/home/ana", own_paths=(STATE, "/home/ana/signoff.toml"))
@@ -82,3 +83,27 @@ def test_a_relative_file_is_known_where_its_folder_is() -> None:
 
 def test_no_bypass_reaches_the_files_of_the_gateway() -> None:
     assert judge("file_write", f"{STATE}/x", replace(OWN, bypass=True, mode="off")).verdict == "block"
+
+
+def test_the_profile_says_what_is_allowed_forbidden_and_unknown() -> None:
+    push, unknown = Command(command="git push --force"), Command(command="tfx build")
+    rules = shipped().with_own([{"key": "own.tfx", "verdict": "block", "programs": ["tfx"]}])
+    told = replace(Profile(), allowlist=Allowlist(["git push *"]), rules=rules)
+    assert judged_by(told, push).rung == "allowlist"
+    assert judged_by(told, unknown).rule_keys == ("own.tfx",)
+    asking = Profile(approvals=ApprovalSettings(unknown_commands="ask"))
+    assert [judged_by(each, unknown).verdict for each in (Profile(), asking)] == ["allow", "ask"]
+
+
+def test_what_stands_around_an_action_is_judged_too() -> None:
+    assert judged(Command(command="ls")).verdict == "allow"
+    assert judged(Command(command="ls", env={"LD_PRELOAD": "/tmp/x.so"})).verdict == "ask"
+    assert judged(FileWrite(path="x", diff="--- a/x\n+++ b/sub/AGENTS.md\n+1")).rung == "protected"
+    script = "./deploy.sh --delete"
+    assert judged(Command(command=script)).unread_file == "./deploy.sh"
+    read = Command(command=script, operands=(Operand(path="./deploy.sh", sha256="aa", bytes=1),))
+    assert not judged(read).once_only
+
+
+def judged_by(profile: Profile, action: Action) -> Verdict:
+    return judge_action(action, profile, AgentSettings(), SESSION, SESSION, attended=True, now=NOW)

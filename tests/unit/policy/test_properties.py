@@ -3,13 +3,17 @@
 import inspect
 import string
 import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from signoff.policy import JudgeContext, Verdict, judge, unwrapped
-from signoff.policy.shell import read_shell
+from signoff.policy.shell import carriers, read_shell
+from signoff.policy.shell.carriers import Carrier
 
 CONTEXT = JudgeContext(
     kind="chat", attended=True, home="/home/ana", own_paths=("/home/ana/s",), own_pid=42, deny=("x *y*",)
@@ -113,10 +117,183 @@ READERS = [
 ]
 
 
-@given(st.sampled_from(FLOORS), st.sampled_from(READERS))
-def test_the_same_text_is_data_to_a_reader_of_data(floor: str, reader: str) -> None:
-    text = reader.format(_single(floor))
-    assert judge("command", text, CONTEXT, clock=lambda: 0.0).verdict == "ask", text
+RANK = {"allow": 0, "ask": 1, "block": 2}
+
+
+def rank(text: str) -> int:
+    return RANK[judge("command", text, CONTEXT, clock=lambda: 0.0).verdict]
+
+
+DANGERS = (
+    *FLOORS,
+    "rm -rf build",
+    "git push --force origin main",
+    "sudo systemctl stop nginx",
+    "chmod -R 777 .",
+    "dd if=a.img of=b.img",
+    "kubectl delete pod x",
+    "docker system prune -af",
+    "npm publish",
+    "crontab -r",
+    "terraform destroy",
+    "foo delete everything",
+)
+"""Commands that ask or are blocked, each one simple command of plain words."""
+
+
+@pytest.mark.parametrize("danger", DANGERS)
+def test_a_dangerous_command_asks(danger: str) -> None:
+    assert rank(danger) > 0
+
+
+@given(st.sampled_from(DANGERS), st.sampled_from(READERS))
+def test_dangerous_text_as_data_raises_nothing(danger: str, reader: str) -> None:
+    text = reader.format(_single(danger))
+    assert rank(text) == rank(reader.format("'some plain text'")), text
+
+
+def _carried(row: Carrier, name: str, danger: str) -> Iterator[str]:
+    """Ways in which a carrier runs a command, by what its row says of itself."""
+    text = _single(danger)
+    program = " ".join([name, *row.subcommands[:1]])
+    skipped = " x" * row.skip
+    if row.inner == "words" and not row.program_option and row.min_operands <= 1:
+        yield f"{program} {row.only_behind} {danger}" if row.only_behind else f"{program}{skipped} {danger}"
+    elif row.inner in {"text", "each"}:
+        yield f"{program}{skipped} {text}"
+    elif row.inner == "first":
+        yield f"{program}{skipped} {text} EXIT"
+    elif row.inner == "definitions":
+        yield f"{program} x={text}"
+    elif row.inner == "template":
+        yield f"{program} {text} ::: x"
+    elif row.inner == "clauses" and row.clause_starts:
+        yield f"{program} . {row.clause_starts[0]} {danger} {_single(row.clause_ends[0]) if row.clause_ends else ''}"
+    for option in row.code:
+        if option in row.code_files:
+            continue
+        marks = [mark for mark in row.behind if "*" not in mark]
+        if not row.behind:
+            yield f"{program} {option} {text}"
+        elif marks:
+            yield f"{program} {option} {_single(marks[0] + danger)}"
+    if row.stdin_is == "code" and row.inner != "each":
+        yield f"echo {text} | {program}{skipped}{' /dev/stdin' if row.file_is_code else ''}"
+
+
+CARRIED = sorted(
+    {
+        (name, way)
+        for name, rows in carriers.table().items()
+        for row in rows
+        if not row.language
+        for way in _carried(row, name, "{}")
+        if "{}" in way
+    }
+)
+
+
+@pytest.mark.parametrize("name", sorted({name for name, _way in CARRIED}))
+def test_no_carrier_lowers_a_verdict(name: str) -> None:
+    ways = [way for carrier, way in CARRIED if carrier == name]
+    missed = [
+        text
+        for way in ways
+        for danger in ("rm -rf /", "rm -rf build", "foo delete everything")
+        if rank(text := way.replace("{}", danger)) < rank(danger)
+    ]
+    assert missed == []
+
+
+@given(st.sampled_from(DANGERS), st.sampled_from(CARRIED), st.sampled_from(WRAPPERS))
+@settings(max_examples=150, deadline=None)
+def test_no_carrier_in_a_wrapper_lowers_a_verdict(danger: str, carried: tuple[str, str], wrapper: str) -> None:
+    text = wrapper.format(carried[1].replace("{}", danger))
+    assert rank(text) >= rank(danger), text
+
+
+CASES = Path(__file__).parent / "rules"
+AROUND = [
+    "bash -c {quoted}", "f() {{ {plain}\n}}; f", "echo {quoted} | sh", "bash <<'EOT'\n{plain}\nEOT",
+    "xargs -I% bash -c {quoted}", "find . -exec sh -c {quoted} \\;", "sudo bash -c {quoted}",
+    "if true; then {plain}\nfi",
+]  # fmt: skip
+
+
+def _case_commands(name: str) -> Iterator[str]:
+    for case in tomllib.loads((CASES / name).read_text())["case"]:
+        for command in case["fires"]:
+            if "<<" not in command:
+                yield command
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CASES.glob("*.toml") if path.name != "python.toml"))
+def test_no_carrier_lowers_what_a_rule_says(name: str) -> None:
+    missed = [
+        text
+        for command in _case_commands(name)
+        if (needed := rank(command))
+        for around in AROUND
+        if rank(text := around.format(plain=command, quoted=_single(command))) < needed
+    ]
+    assert missed == []
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in CASES.glob("*.toml") if path.name != "python.toml"))
+def test_what_a_rule_catches_is_data_to_a_reader_of_data(name: str) -> None:
+    raised = [
+        text
+        for command in _case_commands(name)
+        for reader in READERS
+        if rank(text := reader.format(_single(command))) > rank(reader.format("'some plain text'"))
+    ]
+    assert raised == []
+
+
+HARMLESS = ["ls -la", "git status", "cat README.md", "x=1", "cd src", "echo done", "pytest -q", "true", "export A=b"]
+
+
+@given(
+    st.sampled_from(DANGERS),
+    st.lists(st.sampled_from(HARMLESS), max_size=4),
+    st.lists(st.sampled_from(HARMLESS), max_size=4),
+    st.sampled_from(["; ", " && ", "\n", " || "]),
+)
+@settings(max_examples=150, deadline=None)
+def test_harmless_commands_around_lower_nothing(danger: str, before: list[str], after: list[str], glue: str) -> None:
+    text = glue.join([*before, danger, *after])
+    assert rank(text) >= rank(danger), text
+
+
+@given(st.data())
+@settings(max_examples=200, deadline=None)
+def test_writing_it_another_way_changes_nothing(data: st.DataObject) -> None:
+    danger = data.draw(st.sampled_from([*DANGERS, *HARMLESS]))
+    # An assignment is one only as long as its name is not quoted, and a program may not be known from its output alone.
+    words = danger.split()
+    if "=" not in danger:
+        words = [data.draw(_quoted(word)) for word in words]
+    assert rank(" ".join(words)) == rank(danger), words
+
+
+@st.composite
+def _quoted(draw: st.DrawFn, word: str) -> str:
+    """One word with other quotes."""
+    place = draw(st.integers(1, max(1, len(word) - 1)))
+    return draw(
+        st.sampled_from(
+            [
+                word,
+                f"'{word}'",
+                f'"{word}"',
+                "$'" + "".join(f"\\x{ord(character):02x}" for character in word) + "'",
+                "".join("\\" + character for character in word),
+                f"'{word[:place]}'\"{word[place:]}\"",
+                f"{word[:place]}''{word[place:]}",
+                f"{word[:place]}\\\n{word[place:]}",
+            ]
+        )
+    )
 
 
 class Ticking:
@@ -173,8 +350,9 @@ def test_no_depth_of_brackets_raises(levels: list[tuple[tuple[str, str], int]], 
     text = core
     for (opening, closing), count in levels:
         text = opening * count + text + (closing * count if closed else "")
-    assert judge("command", text, CONTEXT, clock=lambda: 0.0).verdict != "allow"
-    assert judge("command", f"ls; {text}", CONTEXT, clock=lambda: 0.0).verdict != "allow"
+    judge("command", text, CONTEXT, clock=lambda: 0.0)
+    # Whatever became of the brackets, what stands before them counts.
+    assert judge("command", f"rm -rf x\n{text}", CONTEXT, clock=lambda: 0.0).verdict != "allow"
 
 
 @pytest.mark.parametrize("text", ["${a:-" * 250 + "}" * 250, '"${a:-' * 200 + '}"' * 200])

@@ -1,8 +1,12 @@
 """What the shell front end makes of a text."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.differential import generator
 
 from signoff.policy.shell import UNKNOWN, read_shell
+from signoff.policy.shell import words as words_of
 from signoff.policy.shell.deadline import Deadline
 from signoff.policy.shell.source import joined
 
@@ -135,3 +139,140 @@ def test_a_script_with_an_error_counts_up_to_the_error() -> None:
     script = read_shell("a\nb\nc (")
     assert [command.program for command in script.commands] == ["a", "b"]
     assert script.problems == ("its syntax cannot be read",)
+
+
+def programs(text: str) -> list[str]:
+    """The programs that are found, each with its words."""
+    return [command.text for command in read_shell(text, clock=lambda: 0.0).commands if command.words]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[[ x -eq 'a[$(rm x)]' ]]",
+        "[ -v 'a[$(rm x)]' ]",
+        "n='a[$(rm x)]'; [[ $n -gt 1 ]]",
+        "let 'a[$(rm x)]=1'",
+        "test -v 'a[$(rm x)]'",
+        "printf -v 'a[$(rm x)]' y",
+        "read 'a[$(rm x)]'",
+        "unset 'a[$(rm x)]'",
+        "export 'a[$(rm x)]=1'",
+        "declare -i y='a[$(rm x)]'",
+        "declare -n y='a[$(rm x)]'",
+        "y='a[$(rm x)]'; (( y ))",
+        "y='a[$(rm x)]'; z=y; echo $(( z + 1 ))",
+        "y='a[$(rm x)]'; echo ${w:y}",
+        "y='a[$(rm x)]'; echo ${b[y]}",
+        "y='a[$(rm x)]'; echo ${!y}",
+        "y='a[`rm x`]'; for (( i = y; i < 1; i++ )); do :; done",
+        "b=([$(rm x)]=1)",
+        "b[$(rm x)]=1",
+        "y='$(rm x)'; : \"${y@P}\"",
+        "PS4='$(rm x)'; set -x; :",
+        "PROMPT_COMMAND='rm x'",
+        "hash -p rm ls; ls x",
+        "alias ls='rm x'\nls",
+        "alias s='sudo ' t='rm x'\ns t",
+        "select f in x; do rm $f; done",
+        "time { rm x; }",
+        "coproc A { rm x; }",
+        "trap 'rm $f' EXIT; f=x",
+        "for i in 1 2; do $c x; c=rm; done",
+        "c=true; [[ $a ]] && c=rm; $c x",
+        "true && ls() { rm x; }; ls",
+        "set -- x; rm $1",
+        'f() { rm "$1"; }; f x',
+        'arr=(rm x); "${arr[@]}"',
+        "arr=(rm); arr+=(x); ${arr[*]}",
+        "arr=(q x); rm ${arr[1]}",
+        "bash <<E; ls\nrm x\nE",
+        "cat <<A; bash <<B\nls\nA\nrm x\nB",
+        "bash -s a <<E\nrm x\nE",
+        "cat <<E\n\t$(rm x)\nE",
+        "cat <<E\n`rm x` $y `ls`\nE",
+        "echo `ls` `rm x`",
+        'echo "`echo \\`rm x\\``"',
+        "a | b | c\nrm x >f",
+        "a | b | c\nf=1 rm x >f",
+        "a | b | c\n>f rm x",
+        "a | b | c\n<<E rm x\nE",
+        "echo a\n\\rm x",
+        "echo a\n  \\\n\\rm x",
+        "echo a # b\n\\rm x",
+        "echo a \\\n\\\n; rm x",
+        "printf 'rm x' > s; . ./s",
+        "if a; then echo 'rm x' > s; fi; sh s",
+        "${r:-rm} x",
+        "${r:+rm} x",
+        "r=; ${r:=rm} x; r=ls",
+        "$'\\x72m' x",
+        "{rm,x}",
+        "rm$IFS'x'",
+    ],
+)
+def test_what_is_hidden_is_found(text: str) -> None:
+    assert any(found.startswith("rm x") for found in programs(text)), programs(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "msg='$(rm x)'; [[ -n $msg ]] && echo \"${msg#a}\"",
+        "echo 'a[$(rm x)]'",
+        "printf '%s' 'a[$(rm x)]'",
+        "cat <<'E'\n\t$(rm x) `rm x`\nE",
+        "cat <<E\n\\$(rm x) \\`rm x\\`\nE",
+        "ls() { :; }; echo ls rm x",
+        "echo '\n\\rm x'",
+        "git log --grep '; rm x'",
+        "# `rm x`\nls",
+    ],
+)
+def test_what_is_data_stays_data(text: str) -> None:
+    assert not any(found.startswith("rm") for found in programs(text)), programs(text)
+
+
+def test_words_behind_a_line_that_the_grammar_loses_are_no_arguments() -> None:
+    assert programs("a | b | c\nd >f") == ["a", "b", "c", "d"]
+    assert programs("python3 - <<'E'\nx\nE") == ["python3 -"]
+
+
+def test_a_variable_that_changes_what_it_is_given_is_not_known() -> None:
+    assert programs("typeset -u v=a; echo $v") == ["typeset -u v=a", f"echo {UNKNOWN}"]
+    assert programs("declare -n r=v; r=a; echo $v")[-1] == f"echo {UNKNOWN}"
+    assert programs("i=0; (( i++ )); echo $i")[-1] == f"echo {UNKNOWN}"
+
+
+def test_what_another_shell_knows() -> None:
+    assert {"echo a", "echo "} <= set(programs("v=a; bash -c 'echo \"$v\"'"))
+    assert "echo " not in programs("export v=a; bash -c 'echo \"$v\"'")
+    assert programs("v=a; eval 'echo $v'")[-1] == "echo a"
+
+
+def test_a_folder_changed_in_a_branch_is_not_known_behind_it() -> None:
+    script = read_shell("cd /a; if b; then cd /c; ls; fi; ls")
+    assert [command.cwd for command in script.commands if command.program == "ls"] == ["/c", None]
+
+
+def test_files_with_unknown_content_are_opaque_when_run() -> None:
+    assert read_shell("curl u > s.sh; sh s.sh").opaque == ("s.sh",)
+    assert not read_shell("curl u > s.txt; cat s.txt").opaque
+
+
+def _slow(_source: bytes, _start: int, _end: int) -> None:
+    """In place of the quick look at a plain word."""
+
+
+@given(
+    st.integers(0, 10_000).map(generator.script)
+    | st.lists(
+        st.sampled_from(["ls", " ", "'a'", '"b"', "c=d", "--e=f", "$g", ";", "\n", "{h,i}", "*", "~", "\\j", "é", "#"])
+    ).map("".join)
+)
+@settings(deadline=None)
+def test_the_quick_look_at_plain_words_says_the_same(text: str) -> None:
+    quick = read_shell(text, clock=lambda: 0.0)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(words_of, "fixed", _slow)
+        assert read_shell(text, clock=lambda: 0.0) == quick

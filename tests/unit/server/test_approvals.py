@@ -191,12 +191,36 @@ async def test_grants_are_listed_and_revoked_at_once(world: World) -> None:
     row = await agent.ask()
     await approver("POST", f"/v1/approvals/{row['request_id']}/decision", {"choice": "always"})
     assert (await agent.ask())["outcome"] == "approved"
-    grant = (await approver("GET", "/v1/grants")).body["data"][0]
-    assert (grant["object"], grant["scope"]) == ("signoff.grant", "always")
+    (grant,) = [each for each in (await approver("GET", "/v1/grants")).body["data"] if each["scope"] == "always"]
+    assert (grant["object"], grant["exact"]) == ("signoff.grant", "git push origin main")
     assert (await approver("DELETE", f"/v1/grants/{grant['grant_id'].lower()}")).body["revoked_at"]
     assert (await agent.ask())["outcome"] is None
     again = await approver("DELETE", f"/v1/grants/{grant['grant_id']}")
     assert (again.status, again.code) == (404, "grant_not_found")
+
+
+async def test_a_denied_action_may_be_let_ask_again(world: World) -> None:
+    agent, approver = await world.pair()
+    row = await agent.ask()
+    decision = f"/v1/approvals/{row['request_id']}/decision"
+    refused = await approver("POST", decision, {"choice": "ask_again"})
+    assert (refused.status, refused.code) == (400, "choice_not_offered")
+    await approver("POST", decision, {"choice": "deny"})
+    repeat = await agent.ask()
+    assert (repeat["outcome"], repeat["repeat_of"]) == ("denied", row["request_id"])
+    late = await approver("POST", decision, {"choice": "once"})
+    assert (late.status, late.code) == (409, "already_resolved")
+    assert (await agent.ask())["outcome"] == "denied", "a late answer lifts nothing"
+    assert (await agent("POST", decision, {"choice": "ask_again"})).status == 403
+    told = await approver("POST", decision, {"choice": "ask_again"})
+    assert (told.status, told.body["outcome"]) == (200, "denied")
+    assert (await agent.ask())["outcome"] is None
+
+
+async def test_harmless_commands_need_nobody(world: World) -> None:
+    agent, _ = await world.pair()
+    row = await agent.ask(action={"kind": "command", "command": "git status --short"})
+    assert (row["outcome"], row["decided_by"][0]["type"], row["rule_keys"]) == ("approved", "policy", ["git.local"])
 
 
 async def test_only_its_own_agent_reads_the_exact_action(world: World) -> None:

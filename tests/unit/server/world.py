@@ -25,7 +25,7 @@ from signoff.settings import AgentSettings, Profile
 from signoff.stores.open import open_store
 from signoff.telemetry import Telemetry
 
-COMMAND = {"kind": "command", "command": "git push --force origin main"}
+COMMAND = {"kind": "command", "command": "git push origin main"}
 TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 
 

@@ -41,7 +41,7 @@ async def gateway(stage: SlackStage, tmp_path: Path) -> AsyncIterator[Gateway]:
 
 
 async def ask(
-    gateway: Gateway, stage: SlackStage, command: str = "git push --force origin main", *, chat: str = GROUP
+    gateway: Gateway, stage: SlackStage, command: str = "git push origin main", *, chat: str = GROUP
 ) -> tuple[asyncio.Task[Approval], SeenMessage]:
     """A pending question and its card."""
     await gateway.session("s1", kind="chat", destination=Destination("slack", chat))

@@ -1,16 +1,19 @@
-"""Programs that carry another command: which words, or which text, they run."""
+"""Programs that carry another command or a text in some language: the table, and who is in it."""
 
-from functools import cache
+import re
+import unicodedata
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Literal
 
 import msgspec
 
-from signoff.policy.shell.model import UNKNOWN, Place, Word
-from signoff.policy.shell.options import Arguments, OptionSpec, arguments
-from signoff.policy.shell.quoting import requote
+from signoff.policy.shell.model import Place, Word
+from signoff.policy.shell.options import OptionSpec, arguments
 
 Change = Literal["nothing", "who", "where", "what"]
+
+_VERSION = re.compile(r"[\d.]+$|\.exe$")
 
 
 class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,69 +24,139 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     short_values: str = ""
     long_values: tuple[str, ...] = ()
     long_pairs: tuple[str, ...] = ()
+    long_single: bool = False
     skip: int = 0
-    skip_to: str = ""
+    only_behind: str = ""
     assignments: bool = False
-    inner: Literal["words", "text", "first", "definitions", "clauses", "none"] = "words"
+    inner: Literal[
+        "words", "text", "first", "each", "definitions", "clauses", "template", "behind", "pairs", "none"
+    ] = "words"
+    not_with: str = ""
+    min_operands: int = 1
     words_with: tuple[str, ...] = ()
     code: tuple[str, ...] = ()
     code_takes: Literal["positional", "words", "nothing"] = "nothing"
+    code_files: tuple[str, ...] = ()
+    behind: tuple[str, ...] = ()
+    program_option: tuple[str, ...] = ()
+    clause_starts: tuple[str, ...] = ()
+    clause_ends: tuple[str, ...] = ()
+    appends: bool = False
     query: tuple[str, ...] = ()
     stdin_is: Literal["", "code", "arguments"] = ""
     file_is_code: bool = False
     default: str = ""
+    later: bool = False
     fresh: bool = False
+    language: str = ""
     place: Place = "here"
     changes: Change
+    spec: OptionSpec = OptionSpec()
+    starts: frozenset[str] = frozenset()
+    options_only: bool = False
+    letters: frozenset[str] = frozenset()
+    beginnings: tuple[str, ...] = ()
 
-    @property
-    def options(self) -> OptionSpec:
-        """Its options, for `arguments`."""
-        return OptionSpec(short_values=self.short_values, long_values=self.long_values, long_pairs=self.long_pairs)
+    def __post_init__(self) -> None:
+        """Put together once what every call needs: `options_only` says that it carries nothing but by an option."""
+        only = self.inner == "none" and not (self.stdin_is or self.file_is_code or self.words_with)
+        msgspec.structs.force_setattr(self, "options_only", only)
+        spec = OptionSpec(
+            short_values=self.short_values,
+            long_values=self.long_values,
+            long_pairs=self.long_pairs,
+            long_single=self.long_single,
+        )
+        msgspec.structs.force_setattr(self, "spec", spec)
+        starts = frozenset(subcommand.split()[0] for subcommand in self.subcommands)
+        msgspec.structs.force_setattr(self, "starts", starts)
+        options = (*self.code, *self.code_files)
+        msgspec.structs.force_setattr(self, "letters", frozenset(name[1] for name in options if len(name) == 2))
+        msgspec.structs.force_setattr(self, "beginnings", tuple(name[:5] for name in options if len(name) > 2))
 
-
-class Inner(msgspec.Struct, frozen=True, kw_only=True):
-    """What a carrier runs: `words`, shell `text`, or a `file` of shell code.
-
-    `own` counts the words that are the carrier's. `positional` are `$1`, `$2`, ... of a text; None keeps those there
-    are. `zero` is its `$0`.
-    """
-
-    own: int
-    words: tuple[Word, ...] = ()
-    text: str | None = None
-    file: Word | None = None
-    stdin: bool = False
-    assignments: tuple[tuple[str, str], ...] = ()
-    positional: tuple[str, ...] | None = None
-    zero: str | None = None
+    def may_carry(self, texts: list[str]) -> bool:
+        """Whether one of the words looks like one of its `code` options."""
+        for text in texts:
+            if text[:1] != "-":
+                continue
+            if self.beginnings and text.startswith(self.beginnings):
+                return True
+            if self.letters and text[1:2] != "-" and not self.letters.isdisjoint(text):
+                return True
+        return False
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     carrier: tuple[Carrier, ...]
+    code_variables: tuple[str, ...]
+
+
+@cache
+def _loaded() -> _Table:
+    return msgspec.toml.decode(files(__package__).joinpath("carriers.toml").read_bytes(), type=_Table)
 
 
 @cache
 def table() -> dict[str, tuple[Carrier, ...]]:
     """The carriers by program name."""
     found: dict[str, tuple[Carrier, ...]] = {}
-    raw = files(__package__).joinpath("carriers.toml").read_bytes()
-    for carrier in msgspec.toml.decode(raw, type=_Table).carrier:
+    for carrier in _loaded().carrier:
         for name in carrier.names:
             found[name] = (*found.get(name, ()), carrier)
     return found
 
 
-def find(words: tuple[Word, ...]) -> tuple[Carrier, tuple[Word, ...], int] | None:
-    """The carrier of these words, the words as it sees them (behind its subcommand), and how many came before those."""
-    name = words[0].text.rpartition("/")[2]
-    for carrier in table().get(name, ()):
+@cache
+def code_variables() -> frozenset[str]:
+    """Environment variables whose value some program runs as shell text."""
+    return frozenset(_loaded().code_variables)
+
+
+class _Rows(msgspec.Struct, frozen=True):
+    """The rows of one program, and the words with which the subcommands of all of them begin."""
+
+    rows: tuple[Carrier, ...] = ()
+    starts: frozenset[str] = frozenset()
+    plain: bool = False
+    options_only: bool = False
+
+
+_NONE = _Rows()
+
+
+@lru_cache(maxsize=2048)
+def _rows(program: str) -> _Rows:
+    """The rows of a program: by its last name, else without its version, else as a folder without case has it."""
+    name = program.rpartition("/")[2]
+    known = table()
+    rows = known.get(name) or known.get(_VERSION.sub("", name)) or ()
+    if not rows:
+        folded = unicodedata.normalize("NFKC", name).casefold()
+        rows = known.get(folded) or known.get(_VERSION.sub("", folded)) or ()
+    if not rows:
+        return _NONE
+    starts = frozenset(start for row in rows for start in row.starts)
+    return _Rows(rows, starts, any(not row.subcommands for row in rows), any(row.options_only for row in rows))
+
+
+def find(words: tuple[Word, ...]) -> list[tuple[Carrier, tuple[Word, ...], int]]:
+    """The carriers of these words, each with the words as it sees them (behind its subcommand), and how many came
+    before those."""
+    program = words[0].text
+    known = _rows(program) if len(program) < 256 else _NONE
+    if not known.rows:
+        return []
+    texts = [word.text for word in words]
+    begins = not known.starts.isdisjoint(texts)
+    found: list[tuple[Carrier, tuple[Word, ...], int]] = []
+    for carrier in known.rows:
+        if known.options_only and carrier.options_only and not carrier.may_carry(texts):
+            continue
         if not carrier.subcommands:
-            return carrier, words, 0
-        at = _subcommand(words, carrier)
-        if at:
-            return carrier, words[at:], at
-    return None
+            found.append((carrier, words, 0))
+        elif begins and not carrier.starts.isdisjoint(texts) and (at := _subcommand(words, carrier)):
+            found.append((carrier, words[at:], at))
+    return found
 
 
 def _subcommand(words: tuple[Word, ...], carrier: Carrier) -> int:
@@ -91,142 +164,10 @@ def _subcommand(words: tuple[Word, ...], carrier: Carrier) -> int:
     for subcommand in carrier.subcommands:
         at = 0
         for part in subcommand.split():
-            after = arguments(words[at:], carrier.options, stop=True)
+            after = arguments(words[at:], carrier.spec, stop=True)
             if not after.operands or after.operands[0][1].text != part:
                 break
             at += after.rest
         else:
             return at
     return 0
-
-
-def unwrap(carrier: Carrier, words: tuple[Word, ...]) -> list[Inner]:
-    """What `carrier` runs when called with `words`; empty when it runs nothing that the words show."""
-    if carrier.inner == "clauses":
-        return _clauses(words)
-    if carrier.inner == "definitions":
-        values = [word.text.partition("=")[2] for word in words[1:] if "=" in word.text]
-        return [Inner(own=len(words), text=value) for value in values]
-    if carrier.words_with and (direct := _direct(carrier, words)):
-        return direct
-    # su takes its options behind the user's name as well.
-    given = arguments(words, carrier.options, stop=carrier.inner != "none" or carrier.file_is_code)
-    if carrier.query and given.has(*carrier.query):
-        return []
-    if carrier.code_takes == "positional":
-        if given.has(*carrier.code) and given.operands:
-            return [_from_switch(words, given)]
-    elif (option := given.value(carrier.code)) is not None and option.value is not None:
-        return [_from_option(carrier, words, given, option.value.text)]
-    return _from_operands(carrier, words, given)
-
-
-def _direct(carrier: Carrier, words: tuple[Word, ...]) -> list[Inner]:
-    """`runuser -u ana -- ls`: with this option the operands are a program and its words, even behind other operands."""
-    for stop in (True, False):
-        given = arguments(words, carrier.options, stop=stop)
-        if given.has(*carrier.words_with) and given.operands:
-            return [Inner(own=given.operands[0][0], words=tuple(word for _place, word in given.operands))]
-    return []
-
-
-def _from_switch(words: tuple[Word, ...], given: Arguments) -> Inner:
-    texts = [word.text for _place, word in given.operands if not word.text.startswith(("-", "+"))]
-    text, zero = (*texts[:2], "", "")[:2]
-    return Inner(own=len(words), text=text, positional=tuple(texts[2:]), zero=zero or None)
-
-
-def _from_option(carrier: Carrier, words: tuple[Word, ...], given: Arguments, text: str) -> Inner:
-    if carrier.code_takes == "words":
-        rest = [requote(word.text) for _place, word in given.operands]
-        return Inner(own=len(words), text=" ".join([text, *rest]), positional=())
-    return Inner(own=len(words), text=text, positional=())
-
-
-def _from_operands(carrier: Carrier, words: tuple[Word, ...], given: Arguments) -> list[Inner]:
-    operands = list(given.operands)
-    if carrier.inner == "none":
-        return _from_shell(carrier, words, operands)
-    if carrier.skip_to:
-        operands = _behind(operands, carrier.skip_to)
-    if carrier.skip and len(operands) > carrier.skip + 1 and operands[carrier.skip][1].text in carrier.code:
-        return [Inner(own=len(words), text=operands[carrier.skip + 1][1].text, positional=())]
-    assigned: list[tuple[str, str]] = []
-    while carrier.assignments and operands and _is_assignment(operands[0][1].text):
-        name, _equals, value = operands.pop(0)[1].text.partition("=")
-        assigned.append((name, value))
-    operands = _options_after_skip(carrier, operands)
-    if not operands:
-        return _without_command(carrier, words)
-    inner = tuple(word for _place, word in operands)
-    if carrier.inner == "first":
-        return [Inner(own=len(words), text=inner[0].text)] if len(inner) > 1 or carrier.skip else []
-    if carrier.inner == "text":
-        return [Inner(own=operands[0][0], text=" ".join(word.text for word in inner))]
-    return [Inner(own=operands[0][0], words=inner, assignments=tuple(assigned))]
-
-
-def _without_command(carrier: Carrier, words: tuple[Word, ...]) -> list[Inner]:
-    """A carrier that got no command runs its default one, or a shell that reads its input, or nothing."""
-    if carrier.default:
-        return [Inner(own=len(words), words=(Word(carrier.default),))]
-    return [Inner(own=len(words), stdin=True)] if carrier.stdin_is == "code" else []
-
-
-def _options_after_skip(carrier: Carrier, operands: list[tuple[int, Word]]) -> list[tuple[int, Word]]:
-    """Leave out the operands before the program (a duration, a host), and options and `--` between them and it."""
-    if not carrier.skip:
-        return operands
-    operands = operands[carrier.skip :]
-    while operands and operands[0][1].text.startswith("-") and len(operands[0][1].text) > 1:
-        text = operands.pop(0)[1].text
-        if text == "--":
-            break
-        letter = text.lstrip("-")
-        takes_value = letter in carrier.long_values if text.startswith("--") else letter[-1:] in carrier.short_values
-        if takes_value and "=" not in text and operands:
-            operands.pop(0)
-    return operands
-
-
-def _from_shell(carrier: Carrier, words: tuple[Word, ...], operands: list[tuple[int, Word]]) -> list[Inner]:
-    """A shell without `-c` reads its first operand as a file, else its standard input."""
-    if carrier.file_is_code and operands and operands[0][1].text not in {"-", "/dev/stdin", "/proc/self/fd/0"}:
-        rest = tuple(word.text for _place, word in operands[1:])
-        return [Inner(own=len(words), file=operands[0][1], positional=rest)]
-    return [Inner(own=len(words), stdin=True, positional=tuple(word.text for _place, word in operands[1:]))]
-
-
-def _behind(operands: list[tuple[int, Word]], mark: str) -> list[tuple[int, Word]]:
-    for place, (_index, word) in enumerate(operands):
-        if word.text == mark:
-            return operands[place + 1 :]
-    return operands
-
-
-def _is_assignment(text: str) -> bool:
-    name, equals, _value = text.partition("=")
-    return bool(equals) and name.replace("_", "a").isalnum() and not name[:1].isdigit()
-
-
-_CLAUSE_STARTS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
-
-
-def _clauses(words: tuple[Word, ...]) -> list[Inner]:
-    """The commands of find's `-exec` clauses; `{}` stands for what is only known when they run."""
-    found: list[Inner] = []
-    start = 0
-    for place, word in enumerate(words):
-        if start and word.text in {";", "+"}:
-            found.append(_clause(words, start, place))
-            start = 0
-        elif not start and word.text in _CLAUSE_STARTS:
-            start = place + 1
-    if start and start < len(words):
-        found.append(_clause(words, start, len(words)))
-    return found
-
-
-def _clause(words: tuple[Word, ...], start: int, end: int) -> Inner:
-    inner = tuple(Word(word.text.replace("{}", UNKNOWN), pattern=word.pattern) for word in words[start:end])
-    return Inner(own=len(words), words=inner)

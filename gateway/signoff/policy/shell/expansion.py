@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
@@ -10,18 +11,19 @@ import tree_sitter
 from signoff.policy.shell import quoting
 from signoff.policy.shell.braces import Piece
 from signoff.policy.shell.deadline import Deadline
+from signoff.policy.shell.evaluating import ARITHMETIC_TESTS
 from signoff.policy.shell.fields import assigned
-from signoff.policy.shell.model import UNKNOWN
+from signoff.policy.shell.model import PLACEHOLDER, UNKNOWN
 from signoff.policy.shell.scope import Scope
 from signoff.policy.shell.syntax import children_of, text_of
 
 MAX_ALTERNATIVES = 8
 """How many values of one word are followed; beyond that it is unknown."""
 
-_BARE_NODES = frozenset(
-    {"word", "number", "variable_name", "special_variable_name", "brace_expression", "regex", "extglob_pattern"}
-    | {"test_operator"}
-)
+_BARE_NODES = (
+    "word", "number", "variable_name", "special_variable_name", "brace_expression", "regex", "extglob_pattern",
+    "test_operator",
+)  # fmt: skip
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
 _ALL_ELEMENTS = re.compile(r'"\$(?:@|\{@\}|\{\w+\[@\]\})"')
 _DEFAULTS = frozenset({":-", "-", ":=", "=", ":+", "+"})
@@ -43,6 +45,15 @@ class Host(Protocol):
     def note_opaque(self, what: str) -> None:
         """Code that only exists when the text runs."""
 
+    def evaluate_again(self, text: str) -> None:
+        """Follow a text that is evaluated as arithmetic."""
+
+    def change(self, text: str) -> None:
+        """Forget the variables that an arithmetic expression sets."""
+
+    def expand(self, text: str) -> None:
+        """Read the substitutions in a text that the shell expands as between double quotes."""
+
     def nested(self) -> AbstractContextManager[bool]:
         """One level deeper; False when that is too deep, which is noted."""
 
@@ -53,6 +64,13 @@ def _unknown(quoted: bool) -> Alternatives:
 
 def product(parts: list[Alternatives]) -> Alternatives:
     """All ways to put the parts side by side; where there are too many, those after the first few become unknown."""
+    for part in parts:
+        if len(part) != 1:
+            return _product(parts)
+    return [[piece for part in parts for piece in part[0]]]
+
+
+def _product(parts: list[Alternatives]) -> Alternatives:
     total = 1
     kept: list[Alternatives] = []
     for part in parts:
@@ -66,64 +84,102 @@ def product(parts: list[Alternatives]) -> Alternatives:
 
 def evaluate(host: Host, node: tree_sitter.Node, *, quoted: bool = False) -> Alternatives:
     """The values that the word at `node` may have."""
-    kind = node.type
-    if kind in _BARE_NODES:
-        text = text_of(node, host.source)
-        if quoted:
-            return [[Piece(quoting.double_quoted(text), "quoted")]]
-        return [[Piece(part, "quoted" if escaped else "bare") for part, escaped in quoting.bare(text)]]
-    if kind == "raw_string":
-        return [[Piece(text_of(node, host.source)[1:-1], "quoted")]]
-    if kind == "ansi_c_string":
-        return [[Piece(quoting.ansi_c(text_of(node, host.source)[2:-1]), "quoted")]]
-    if kind in {"string", "translated_string", "expansion"}:
-        with host.nested() as deeper:
-            if not deeper:
-                return _unknown(quoted)
-            return _parameter(host, node, quoted) if kind == "expansion" else _string(host, node)
-    if kind == "simple_expansion":
-        return _simple(host, node, quoted)
-    if kind == "command_substitution":
-        output = host.substitute(node)
-        return [[Piece(UNKNOWN if output is None else output.rstrip("\n"), "quoted" if quoted else "split")]]
-    return _others(host, node, quoted)
+    return _EVALUATORS.get(node.type, _others)(host, node, quoted)
+
+
+def _bare(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
+    text = text_of(node, host.source)
+    if quoted:
+        return [[Piece(quoting.double_quoted(text), "quoted")]]
+    if "\\" not in text:
+        return [[Piece(text, "bare")]]
+    return [[Piece(part, "quoted" if escaped else "bare") for part, escaped in quoting.bare(text)]]
+
+
+def _raw_string(host: Host, node: tree_sitter.Node, _quoted: bool) -> Alternatives:
+    return [[Piece(text_of(node, host.source)[1:-1].replace(PLACEHOLDER, UNKNOWN), "quoted")]]
+
+
+def _ansi_string(host: Host, node: tree_sitter.Node, _quoted: bool) -> Alternatives:
+    return [[Piece(quoting.ansi_c(text_of(node, host.source)[2:-1]), "quoted")]]
+
+
+def _nested_string(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
+    with host.nested() as deeper:
+        return _string(host, node) if deeper else _unknown(quoted)
+
+
+def _nested_parameter(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
+    with host.nested() as deeper:
+        return _parameter(host, node, quoted) if deeper else _unknown(quoted)
+
+
+def _substitution(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
+    output = host.substitute(node)
+    return [[Piece(UNKNOWN if output is None else output.rstrip("\n"), "quoted" if quoted else "split")]]
+
+
+def _concatenation(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
+    return product([_EVALUATORS.get(child.type, _others)(host, child, quoted) for child in children_of(node)])
+
+
+def _string_content(host: Host, node: tree_sitter.Node, _quoted: bool) -> Alternatives:
+    return [[Piece(quoting.double_quoted(text_of(node, host.source)), "quoted")]]
 
 
 def _others(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
-    if node.type in {"concatenation", "command_name"}:
-        return product([evaluate(host, child, quoted=quoted) for child in children_of(node)])
-    if node.type == "string_content":
-        return [[Piece(quoting.double_quoted(text_of(node, host.source)), "quoted")]]
     if node.child_count == 0:
         return [[Piece(text_of(node, host.source), "quoted" if quoted else "bare")]]
     visit(host, node)
     return _unknown(quoted=True)
 
 
-def visit(host: Host, node: tree_sitter.Node) -> None:
-    """Read the substitutions inside a node whose own value does not matter (arithmetic, tests, subscripts)."""
-    todo = [node]
+def visit(host: Host, node: tree_sitter.Node, *, arithmetic: bool = False) -> None:
+    """Read the substitutions inside a node whose own value does not matter (arithmetic, tests, subscripts), and what
+    the variables of an arithmetic expression hold."""
+    if arithmetic:
+        host.change(text_of(node, host.source))
+    todo = [(node, arithmetic)]
     while todo:
         host.deadline.check()
-        current = todo.pop()
-        if current.type in {"command_substitution", "process_substitution"}:
+        current, inside = todo.pop()
+        kind = current.type
+        if kind in {"command_substitution", "process_substitution"}:
             host.substitute(current)
+        elif inside and kind in {"variable_name", "word"}:
+            host.evaluate_again(text_of(current, host.source))
+        elif kind in {"binary_expression", "unary_expression"} and _is_arithmetic_test(host, current):
+            for child in current.children:
+                for pieces in evaluate(host, child):
+                    host.evaluate_again("".join(piece.text for piece in pieces))
         else:
-            todo += reversed(current.children)
+            if not inside and kind in {"arithmetic_expansion", "subscript"}:
+                inside = True
+                host.change(text_of(current, host.source))
+            todo += [(child, inside) for child in reversed(current.children)]
+
+
+def _is_arithmetic_test(host: Host, node: tree_sitter.Node) -> bool:
+    return any(
+        child.type == "test_operator" and text_of(child, host.source) in ARITHMETIC_TESTS for child in node.children
+    )
 
 
 def _string(host: Host, node: tree_sitter.Node) -> Alternatives:
     """Double quotes. The grammar drops blanks between expansions, so the gaps are taken from the text."""
     inner = node.children[-1] if node.type == "translated_string" else node
     # All elements of an empty list are no word at all, even between quotes.
-    alone = _ALL_ELEMENTS.fullmatch(text_of(inner, host.source)) is not None
+    source, first, end = host.source, inner.start_byte, inner.end_byte
+    alone = source.find(b"@", first, end) > 0 and _ALL_ELEMENTS.fullmatch(text_of(inner, source)) is not None
     parts: list[Alternatives] = [] if alone else [[[Piece("", "quoted")]]]
-    position = inner.start_byte + 1
+    position = first + 1
     for child in children_of(inner)[1:-1]:
-        parts += _gap(host, position, child.start_byte)
-        parts.append(evaluate(host, child, quoted=True))
+        start = child.start_byte
+        if start > position:
+            parts += _gap(host, position, start)
+        parts.append(_EVALUATORS.get(child.type, _others)(host, child, True))
         position = child.end_byte
-    return product([*parts, *_gap(host, position, inner.end_byte - 1)])
+    return product([*parts, *_gap(host, position, end - 1)] if position < end - 1 else parts)
 
 
 def _gap(host: Host, start: int, end: int) -> list[Alternatives]:
@@ -146,11 +202,8 @@ def _simple(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
 def variable(host: Host, name: str, quoted: bool) -> Alternatives:
     """The values of `$name`."""
     kind = "quoted" if quoted else "split"
-    elements = host.scope.list_of(name)
-    if elements is not None:
-        if quoted and name == "*":
-            return [[Piece(" ".join(elements), "quoted")]]
-        return [_separated(elements, kind)]
+    if name in {"@", "*"}:
+        return _all(None if host.scope.positional is None else (host.scope.positional,), name, quoted)
     if name == "IFS" and "IFS" not in host.scope.values:
         return [[Piece(" \t\n", kind)]]
     if name == "PWD" and host.scope.cwd is not None:
@@ -159,6 +212,37 @@ def variable(host: Host, name: str, quoted: bool) -> Alternatives:
     if values is None:
         return _unknown(quoted)
     return [[Piece(value, kind)] for value in values]
+
+
+def _all(lists: tuple[tuple[str, ...], ...] | None, mark: str, quoted: bool) -> Alternatives:
+    """All elements of a list: words of their own, or one word where the mark is a quoted star."""
+    if lists is None:
+        return _unknown(quoted and mark == "*")
+    if quoted and mark == "*":
+        return [[Piece(" ".join(elements), "quoted")] for elements in lists]
+    return [_separated(elements, "quoted" if quoted else "split") for elements in lists]
+
+
+def _element(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
+    """`${name[index]}`: one element where the index is a number, else any of them."""
+    visit(host, node)
+    name_node, index_node = node.child_by_field_name("name"), node.child_by_field_name("index")
+    name = text_of(name_node, host.source) if name_node is not None else ""
+    index = text_of(index_node, host.source) if index_node is not None else ""
+    lists = host.scope.arrays.get(name)
+    if lists is None and name in host.scope.values:
+        values = host.scope.values[name]
+        lists = None if any(UNKNOWN in value for value in values) else tuple((value,) for value in values)
+    if index in {"@", "*"}:
+        return _all(lists, index, quoted)
+    if lists is None:
+        return _unknown(quoted)
+    kind = "quoted" if quoted else "split"
+    if re.fullmatch(r"\d{1,6}", index):
+        at = int(index)
+        return [[Piece(elements[at] if at < len(elements) else "", kind)] for elements in lists]
+    every = dict.fromkeys(element for elements in lists for element in elements)
+    return [*([Piece(element, kind)] for element in list(every)[:MAX_ALTERNATIVES]), *_unknown(quoted)]
 
 
 def _separated(elements: tuple[str, ...], kind: str) -> Pieces:
@@ -174,9 +258,9 @@ def _parameter(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives
     """`${...}` in its forms; a form that is not followed gives an unknown value."""
     children = node.children[1:-1]
     if children and children[0].type == "subscript":
-        visit(host, children[0])
-        name_node = children[0].child_by_field_name("name")
-        name = text_of(name_node, host.source) if name_node is not None else ""
+        if len(children) == 1:
+            return _element(host, children[0], quoted)
+        return _changed_element(host, node, children, quoted)
     elif children and children[0].type in {"variable_name", "special_variable_name"}:
         name = text_of(children[0], host.source)
     else:
@@ -186,12 +270,38 @@ def _parameter(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives
     operator = text_of(children[1], host.source)
     if operator in _DEFAULTS:
         return _default(host, name, operator, children[2:], quoted)
-    visit(host, node)
+    for child in children[2:]:
+        visit(host, child, arithmetic=operator == ":")
     if operator in {":?", "?"}:
         return variable(host, name, quoted)
     if operator == "@" and text_of(children[-1], host.source) == "P":
-        host.note_opaque(f"${{{name}@P}}")
+        _prompted(host, name)
     return _changed(host, name, operator, children[2:], quoted)
+
+
+def _changed_element(
+    host: Host, node: tree_sitter.Node, children: list[tree_sitter.Node], quoted: bool
+) -> Alternatives:
+    """`${name[index]...}` with something done to the element: not followed, but for what a default holds."""
+    operator = text_of(children[1], host.source)
+    every = text_of(children[0], host.source).endswith(("[@]", "[*]"))
+    nothing = _unknown(quoted and not every)
+    if operator not in _DEFAULTS:
+        visit(host, node)
+        return nothing
+    visit(host, children[0])
+    parts = product([evaluate(host, child, quoted=quoted) for child in children[2:]])
+    kind = "quoted" if quoted else "split"
+    return [*([Piece(assigned(pieces, host.scope.home), kind)] for pieces in parts), *nothing]
+
+
+def _prompted(host: Host, name: str) -> None:
+    """`${name@P}` expands the value once more."""
+    for value in host.scope.values_of(name) or (UNKNOWN,):
+        if UNKNOWN in value:
+            host.note_opaque(f"${{{name}@P}}")
+        else:
+            host.expand(value)
 
 
 def _indirect(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
@@ -201,6 +311,8 @@ def _indirect(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
     values = host.scope.values_of(match.group(1)) if match else None
     if values is not None and len(values) == 1 and re.fullmatch(r"\w+", values[0]):
         return variable(host, values[0], quoted)
+    for value in values or ():
+        host.evaluate_again(value.partition("[")[2])
     visit(host, node)
     return _unknown(quoted)
 
@@ -210,14 +322,26 @@ def _default(host: Host, name: str, operator: str, nodes: list[tree_sitter.Node]
     parts = product([evaluate(host, child, quoted=quoted) for child in nodes]) if nodes else [[Piece("", "bare")]]
     kind = "quoted" if quoted else "split"
     words: Alternatives = [[Piece(assigned(pieces, host.scope.home), kind)] for pieces in parts]
-    known = host.scope.values_of(name) if host.scope.list_of(name) is None else host.scope.list_of(name)
-    if operator in {":+", "+"}:
-        return words if known is None or any(known) else [[Piece("", kind)]]
-    if known is not None and any(known) and UNKNOWN not in known:
-        return variable(host, name, quoted)
-    if operator in {":=", "="} and known is None:
-        host.scope.assign(name, tuple(pieces[0].text for pieces in words), surely=False)
-    return words if known is not None else [*words, *_unknown(quoted)]
+    if name in {"@", "*"}:
+        positional = host.scope.positional
+        values: tuple[str, ...] | None = None if positional is None else ("x",) if positional else ("",)
+    else:
+        values = host.scope.values_of(name)
+    colon, empty = operator[0] == ":", values is None or any(value in {"", UNKNOWN} for value in values)
+    if operator[-1] == "+":
+        filled = values is None or not colon or any(values)
+        return [*(words if filled else []), *([[Piece("", kind)]] if empty else [])]
+    found = words if empty else []
+    if operator[-1] == "=" and empty:
+        former = (UNKNOWN,) if values is None else tuple(value for value in values if value)
+        host.scope.assign(name, (*(pieces[0].text for pieces in words), *former), surely=True)
+    if values is None or any(values) or not colon:
+        found = [*found, *variable(host, name, quoted)] if operator[-1] != "=" else [*found, *_filled(values, kind)]
+    return found
+
+
+def _filled(values: tuple[str, ...] | None, kind: str) -> Alternatives:
+    return [[Piece(value, kind)] for value in values or (UNKNOWN,) if value]
 
 
 def _changed(host: Host, name: str, operator: str, nodes: list[tree_sitter.Node], quoted: bool) -> Alternatives:
@@ -247,3 +371,18 @@ def change(value: str, operator: str, arguments: list[str]) -> str | None:
         if re.fullmatch(r"[\w./ -]*", replacement) and len(value) < 4096:
             return value.replace(arguments[0], replacement, -1 if operator == "//" else 1)
     return None
+
+
+_EVALUATORS: dict[str, Callable[[Host, tree_sitter.Node, bool], Alternatives]] = {
+    **dict.fromkeys(_BARE_NODES, _bare),
+    "raw_string": _raw_string,
+    "ansi_c_string": _ansi_string,
+    "string": _nested_string,
+    "translated_string": _nested_string,
+    "expansion": _nested_parameter,
+    "simple_expansion": _simple,
+    "command_substitution": _substitution,
+    "concatenation": _concatenation,
+    "command_name": _concatenation,
+    "string_content": _string_content,
+}

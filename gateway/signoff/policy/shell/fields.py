@@ -5,23 +5,37 @@ import re
 from signoff.policy.shell.braces import Piece, expand
 from signoff.policy.shell.model import UNKNOWN, Word
 
+MAX_CHARS = 64 * 1024
+"""A word that expansion makes longer than this is not known: `$a$a$a` may be as long as you like."""
+
 _GLOB = re.compile(r"[*?\[]")
+_SPECIAL = re.compile(r"[*?\[{},~\s\x00]")
+"""What keeps an unquoted stretch from being just its text."""
+
 _GLOB_ESCAPE = re.compile(r"([*?\[\]\\])")
-_TILDE = re.compile(r"~([A-Za-z_][\w.-]*)?(?=/|$)")
+_TILDE = re.compile(r"~([A-Za-z_][\w.-]*|[+-]?\d*)(?=/|$)")
 DEFAULT_IFS = " \t\n"
 
 
 def words(pieces: list[Piece], home: str, ifs: str = DEFAULT_IFS) -> list[Word]:
     """The words that one source word stands for."""
-    if len(pieces) == 1 and pieces[0].kind == "bare" and not _GLOB.search(pieces[0].text) and pieces[0].text[:1] != "~":
-        text = pieces[0].text
-        if "{" not in text and UNKNOWN not in text:
-            return [Word(text)]
+    if len(pieces) > 1 and sum(len(piece.text) for piece in pieces) > MAX_CHARS:
+        return [Word(UNKNOWN, many=True)]
+    texts: list[str] = []
+    for text, kind in pieces:
+        if kind != "quoted" and (not text or kind == "break" or _SPECIAL.search(text) is not None):
+            break
+        texts.append(text)
+    else:
+        if ifs == DEFAULT_IFS or all(kind != "split" for _text, kind in pieces):
+            return [Word("".join(texts))] if texts else []
     return [word for part in expand(pieces) for word in _split(_tilde(part, home), ifs)]
 
 
 def assigned(pieces: list[Piece], home: str) -> str:
     """The value an assignment gives: no splitting, no globs, no braces."""
+    if len(pieces) > 1 and sum(len(piece.text) for piece in pieces) > MAX_CHARS:
+        return UNKNOWN
     return "".join(piece.text if piece.kind != "break" else " " for piece in _tilde(pieces, home))
 
 
@@ -38,28 +52,36 @@ def _tilde(pieces: list[Piece], home: str) -> list[Piece]:
     if match is None or (match.end() == len(text) and stop < len(pieces)):
         return pieces
     name = match.group(1)
-    value = home if name is None else "/root" if name == "root" else f"/home/~{name}"
+    if not name:
+        value = home
+    elif name[0] in "+-0123456789":  # a folder of the directory stack
+        value = UNKNOWN
+    else:
+        value = "/root" if name == "root" else f"/home/~{name}"
     return [Piece(value, "quoted"), Piece(text[match.end() :], "bare"), *pieces[stop:]]
 
 
 class _Field:
     """One word in the making."""
 
+    __slots__ = ("glob", "many", "parts")
+
     def __init__(self) -> None:
-        self.text: list[str] = []
-        self.pattern: list[str] = []
+        self.parts: list[tuple[str, bool]] = []
         self.glob = False
         self.many = False
-        self.started = False
 
     def add(self, text: str, *, quoted: bool) -> None:
-        self.started = True
-        self.text.append(text)
-        self.pattern.append(_GLOB_ESCAPE.sub(r"\\\1", text) if quoted else text)
-        self.glob = self.glob or (not quoted and _GLOB.search(text) is not None)
+        self.parts.append((text, quoted))
+        if not quoted and not self.glob and _GLOB.search(text) is not None:
+            self.glob = True
 
     def word(self) -> Word:
-        return Word("".join(self.text), pattern="".join(self.pattern) if self.glob else None, many=self.many)
+        text = "".join([part for part, _quoted in self.parts])
+        if not self.glob:
+            return Word(text, many=self.many)
+        pattern = [_GLOB_ESCAPE.sub(r"\\\1", part) if quoted else part for part, quoted in self.parts]
+        return Word(text, pattern="".join(pattern), many=self.many)
 
 
 def _split(pieces: list[Piece], ifs: str) -> list[Word]:
@@ -90,6 +112,6 @@ def _split_value(text: str, ifs: str, found: list[Word], field: _Field) -> tuple
 
 
 def _close(found: list[Word], field: _Field) -> tuple[list[Word], _Field]:
-    if field.started:
+    if field.parts:
         found.append(field.word())
     return found, _Field()

@@ -1,29 +1,36 @@
 """The state of reading one text: where it is, what it knows, what it found."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import msgspec
 import tree_sitter
 
+from signoff.policy.shell import evaluating
+from signoff.policy.shell.carriers import code_variables
 from signoff.policy.shell.deadline import Deadline, TooManyWordsError
 from signoff.policy.shell.model import Command, Place, Redirect
-from signoff.policy.shell.quoting import backticked
 from signoff.policy.shell.scope import Scope
 from signoff.policy.shell.syntax import text_of
 
 TOO_DEEP = "it nests too deeply"
 """Why a text was not read to its end; ends a sentence that begins with "cannot be understood"."""
 
+UNREADABLE = "its syntax cannot be read"
+"""The same for a text that is no shell text, or not one that the grammar knows."""
+
 MAX_DEPTH = 48
 """How deep constructs, substitutions and inner texts may nest, all counted together: it keeps the walk far from the
 interpreter's recursion limit, and no honest command comes near."""
 
-MAX_COMMANDS = 2000
+MAX_COMMANDS = 10_000
 """How many simple commands one text may have, calls of its functions written out."""
 
-MAX_WORDS = 12000
+MAX_WORDS = 60_000
 """How many words all its commands may have together, those of wrappers counted again: judging them takes time too."""
+
+
+MAX_EXPANDED = 64 * 1024
+"""Longer values are not expanded once more."""
 
 
 class Io(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,6 +43,58 @@ class Io(msgspec.Struct, frozen=True, kw_only=True):
     place: Place = "here"
     assignments: tuple[tuple[str, str], ...] = ()
     source: str = ""
+
+
+class _Level:
+    """Counts the levels of nesting; one for each machine, since every node of a text goes through it."""
+
+    __slots__ = ("_machine",)
+
+    def __init__(self, machine: "Machine") -> None:
+        self._machine = machine
+
+    def __enter__(self) -> bool:
+        machine = self._machine
+        machine.depth += 1
+        if machine.depth > MAX_DEPTH:
+            machine.problems.setdefault(TOO_DEEP)
+            return False
+        return True
+
+    def __exit__(self, *_error: object) -> None:
+        self._machine.depth -= 1
+
+
+class _Subshell:
+    """Gives the machine a scope of its own for a while."""
+
+    __slots__ = ("_machine", "_outer")
+
+    def __init__(self, machine: "Machine") -> None:
+        self._machine = machine
+        self._outer = machine.scope
+
+    def __enter__(self) -> None:
+        self._outer = self._machine.scope
+        self._machine.scope = self._outer.copy()
+
+    def __exit__(self, *_error: object) -> None:
+        self._machine.scope = self._outer
+
+
+class _Perhaps:
+    """Counts the constructs around that may not run."""
+
+    __slots__ = ("_machine",)
+
+    def __init__(self, machine: "Machine") -> None:
+        self._machine = machine
+
+    def __enter__(self) -> None:
+        self._machine.unsure += 1
+
+    def __exit__(self, *_error: object) -> None:
+        self._machine.unsure -= 1
 
 
 class Machine:
@@ -59,7 +118,11 @@ class Machine:
         self.fork_bombs: dict[str, None] = {}
         self.depth = 0
         self.unsure = 0
+        self.repeating = False
+        self.at_exit: list[str] = []
         self._word_count = 0
+        self._level = _Level(self)
+        self._perhaps = _Perhaps(self)
         self._read = read
         self._statement = statement
 
@@ -69,6 +132,38 @@ class Machine:
         if len(self.commands) >= MAX_COMMANDS or self._word_count > MAX_WORDS:
             raise TooManyWordsError
         self.commands.append(command)
+        if command.assignments:
+            self._assigned(command)
+
+    def _assigned(self, command: Command) -> None:
+        """Variables whose value the shell, or the program they are set for, runs or expands."""
+        variables = code_variables()
+        for name, value in command.assignments:
+            if name in variables and value:
+                with self.nested() as deeper, self.subshell(), self.perhaps():
+                    if deeper:
+                        self.read(value, Io(chain=(*command.chain, name), place=command.place))
+            elif name in evaluating.PROMPTS:
+                evaluating.assigned(self, name, value)
+
+    def expand(self, text: str) -> None:
+        """Read the substitutions in a text that the shell expands as between double quotes."""
+        end = "E"
+        while end in text:
+            end += "E"
+        with self.nested() as deeper, self.subshell(), self.perhaps():
+            if deeper and len(text) < MAX_EXPANDED:
+                self.read(f": <<{end}\n{text}\n{end}\n", Io(chain=self.io.chain, place=self.io.place))
+                if self.commands and self.commands[-1].program == ":":
+                    self.commands.pop()
+
+    def evaluate_again(self, text: str) -> None:
+        """Follow a text that is evaluated as arithmetic."""
+        evaluating.arithmetic(self, text)
+
+    def change(self, text: str) -> None:
+        """Forget the variables that an arithmetic expression sets."""
+        evaluating.changed(self, text)
 
     def note_opaque(self, what: str) -> None:
         """Code that only exists when the text runs."""
@@ -82,35 +177,17 @@ class Machine:
         """Walk a node; its output, or None."""
         return self._statement(self, node, io)
 
-    @contextmanager
-    def nested(self) -> Iterator[bool]:
+    def nested(self) -> "_Level":
         """One level deeper; False when that is too deep, which is noted."""
-        self.depth += 1
-        try:
-            if self.depth > MAX_DEPTH:
-                self.problems.setdefault(TOO_DEEP)
-            yield self.depth <= MAX_DEPTH
-        finally:
-            self.depth -= 1
+        return self._level
 
-    @contextmanager
-    def subshell(self) -> Iterator[None]:
+    def subshell(self) -> "_Subshell":
         """What is assigned or changed inside is forgotten afterwards."""
-        scope = self.scope
-        self.scope = scope.copy()
-        try:
-            yield
-        finally:
-            self.scope = scope
+        return _Subshell(self)
 
-    @contextmanager
-    def perhaps(self) -> Iterator[None]:
+    def perhaps(self) -> "_Perhaps":
         """What stands inside may not run, or run several times."""
-        self.unsure += 1
-        try:
-            yield
-        finally:
-            self.unsure -= 1
+        return self._perhaps
 
     def substitute(self, node: tree_sitter.Node) -> str | None:
         """Read the code of a substitution; its output, or None when that is not known."""
@@ -119,8 +196,5 @@ class Machine:
         with self.nested() as deeper, self.subshell():
             if not deeper:
                 return None
-            text = text_of(node, self.source)
-            if text.startswith("`") and "\\" in text:
-                return self.read(backticked(text[1:-1]), io)
             outputs = [self.statement(child, io) for child in node.named_children]
         return None if None in outputs else "".join(text for text in outputs if text)

@@ -7,6 +7,9 @@ import msgspec
 UNKNOWN = "\x00"
 """Stands in `Word.text` for a stretch that is only known when the text runs. No shell word can hold this character."""
 
+PLACEHOLDER = "${_unknown_}"
+"""How such a stretch is written into an inner text before that is parsed: a variable nobody has set."""
+
 UNKNOWN_HOME = "/home/~"
 """The home directory where the real one was not told: a path no user can have."""
 
@@ -52,13 +55,23 @@ class Redirect(msgspec.Struct, frozen=True, kw_only=True):
         return ">" in self.operator
 
 
+class Code(msgspec.Struct, frozen=True):
+    """A text in another language that a command runs (`python -c`, `awk`, a here-document into `node`).
+
+    `language` is a lower-case name such as `python`, `perl`, `javascript`, `awk`; unknown stretches are `UNKNOWN`.
+    """
+
+    language: str
+    text: str
+
+
 class Command(msgspec.Struct, frozen=True, kw_only=True):
     """One simple command, resolved as far as the text allows.
 
     A wrapper (`sudo ls`) is a command of its own, and what it carries is another: `own` counts the words that belong to
     the wrapper itself. `chain` names the wrappers around this command, outermost first. `stdin` is the text it reads
     when that is known; `fed` says that something other than the terminal feeds it. `cwd` is the folder it runs in, if
-    known.
+    known. `code` holds the texts in other languages that it runs, as far as this text shows them.
     """
 
     words: tuple[Word, ...]
@@ -71,6 +84,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     fed: bool = False
     cwd: str | None = None
     source: str = ""
+    code: tuple[Code, ...] = ()
 
     @property
     def program(self) -> str:

@@ -6,13 +6,11 @@ from collections.abc import Callable
 import tree_sitter
 
 from signoff.policy.shell import source, syntax, walk
+from signoff.policy.shell.carriers import table
 from signoff.policy.shell.deadline import Deadline, GivenUpError
-from signoff.policy.shell.machine import TOO_DEEP, Io, Machine
-from signoff.policy.shell.model import UNKNOWN, UNKNOWN_HOME, Script
+from signoff.policy.shell.machine import TOO_DEEP, UNREADABLE, Io, Machine
+from signoff.policy.shell.model import PLACEHOLDER, UNKNOWN, UNKNOWN_HOME, Script
 from signoff.policy.shell.scope import Scope
-
-_PLACEHOLDER = "${_unknown_}"
-"""How a stretch that is not known is written into an inner text before that is parsed: a variable nobody has set."""
 
 
 def read_shell(
@@ -24,12 +22,17 @@ def read_shell(
     """
     if len(text) > source.MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > source.MAX_BYTES:
         return Script(problems=(f"it is longer than {source.MAX_BYTES // 1024} kB",))
+    table()  # loaded once, which is not this text's time
     machine = Machine(Deadline(clock), Scope(home or UNKNOWN_HOME, cwd), _read, walk.statement)
     if UNKNOWN in text:
         machine.problems.setdefault("it contains a NUL character")
         text = text.replace(UNKNOWN, "")
     try:
         machine.read(text.encode("utf-8", "replace").decode(), Io())
+        with machine.perhaps():
+            for handler in machine.at_exit:
+                # A trap was read where it was set; what its variables hold when it runs may be something else.
+                machine.read(handler, Io(chain=("trap",)))
     except GivenUpError as error:
         machine.problems.setdefault(error.reason)
     except (RecursionError, MemoryError):
@@ -52,14 +55,14 @@ def _read(machine: Machine, text: str, io: Io) -> str | None:
         if overload is not None:
             machine.problems.setdefault(overload)
             return None
-        prepared = source.joined(text.replace(UNKNOWN, _PLACEHOLDER), machine.deadline)
+        prepared = source.joined(text.replace(UNKNOWN, PLACEHOLDER), machine.deadline)
         data = prepared.encode()
         outer, machine.source = machine.source, data
         try:
             root = syntax.parse(data, machine.deadline).root_node
             _note_odd(machine, prepared, root)
             if root.has_error:
-                machine.problems.setdefault("its syntax cannot be read")
+                machine.problems.setdefault(UNREADABLE)
                 return _read_prefix(machine, io)
             return machine.statement(root, io)
         finally:

@@ -13,6 +13,12 @@ from signoff.policy.shell.syntax import text_of
 
 Node = tree_sitter.Node
 
+MAX_KEPT = 64 * 1024
+"""How many characters of a file that a text writes are kept."""
+
+_ESCAPED = re.compile(r"\\.", re.S)
+_MISSED = re.compile(r"\$[({A-Za-z_0-9@*#?!$-]")
+
 
 class Redirections:
     """The redirections of one command: its input, what it writes, and what else stands on a here-document's line."""
@@ -22,6 +28,7 @@ class Redirections:
         self.outer = io
         self.io = io
         self.written: list[Redirect] = []
+        self.aside: set[int] = set()
         self.arguments: list[Node] = []
         self.piped: list[Node] = []
         self.after: list[tuple[str, Node]] = []
@@ -45,6 +52,8 @@ class Redirections:
         self.arguments += targets[1:]
         found = words.plain(self.machine, targets[0]) if targets else []
         target = found[0] if found else Word("")
+        if node.children[0].type == "file_descriptor" and text_of(node.children[0], self.machine.source) != "1":
+            self.aside.add(len(self.written))
         self.written.append(Redirect(operator=operator, target=target))
         if operator == "<":
             known = target.content if target.given else self.machine.scope.files.get(target.text)
@@ -90,30 +99,33 @@ class Redirections:
         source = text_of(body, self.machine.source)
         if start[:1] in "'\"\\" or "\\" in start:
             return source
-        for match in re.finditer(r"(?<!\\)`((?:[^`\\]|\\.)*)`", source, re.S):
-            if not any(child.type == "command_substitution" for child in body.children):
-                self.machine.read(quoting.backticked(match.group(1)), Io(chain=self.io.chain, place=self.io.place))
         parts: list[str] = []
         position = body.start_byte
         for child in body.named_children:
-            parts.append(_raw(self.machine, position, child.start_byte))
+            parts.append(self._raw(position, child.start_byte))
             if child.type == "heredoc_content":
-                parts.append(_raw(self.machine, child.start_byte, child.end_byte))
+                parts.append(self._raw(child.start_byte, child.end_byte))
             else:
                 values = evaluate(self.machine, child, quoted=True)
                 parts.append("".join(piece.text for piece in values[0]) if len(values) == 1 else UNKNOWN)
             position = child.end_byte
-        return "".join([*parts, _raw(self.machine, position, body.end_byte)])
+        return "".join([*parts, self._raw(position, body.end_byte)])
+
+    def _raw(self, start: int, end: int) -> str:
+        """Text of an unquoted here-document between what is expanded there."""
+        text = self.machine.source[start:end].decode("utf-8", "replace")
+        if "$" in text and (missed := _MISSED.search(_ESCAPED.sub("__", text))):
+            # The grammar overlooks an expansion behind the blanks at the start of a document.
+            self.machine.expand(text[missed.start() :])
+            return quoting.heredoc(text[: missed.start()]) + UNKNOWN
+        return quoting.heredoc(text)
 
     def finish(self, output: str | None) -> str | None:
         """Run what follows the command on its line, and remember what it wrote into files."""
         machine = self.machine
-        for redirect in self.written:
-            if redirect.operator in {">", ">|", ">>"} and redirect.target.literal is not None:
-                before = machine.scope.files.get(redirect.target.text, "") if redirect.operator == ">>" else ""
-                known = None if output is None or before is None or machine.unsure else before + output
-                machine.scope.files[redirect.target.text] = known
-                output = ""
+        for place, redirect in enumerate(self.written):
+            if redirect.writes and redirect.target.literal is not None:
+                output = self._keep(redirect, output, aside=place in self.aside)
         if self.piped:
             output = self._run_piped(output)
         for operator, node in self.after:
@@ -125,12 +137,20 @@ class Redirections:
             output = None
         return output
 
+    def _keep(self, redirect: Redirect, output: str | None, *, aside: bool) -> str | None:
+        """Remember what a file got; what is left of the output. `aside`: it gets another stream than the output."""
+        files, name = self.machine.scope.files, redirect.target.text
+        if aside or redirect.operator not in {">", ">|", ">>"}:
+            files[name] = None
+            return output if aside or redirect.operator == ">&" else ""
+        before = files.get(name, "") if redirect.operator == ">>" else ""
+        # Where it is not sure that this runs, the text counts all the same: something may run it.
+        known = output is not None and before is not None and len(before) + len(output) <= MAX_KEPT
+        files[name] = f"{before}{output}" if known else None
+        return ""
+
     def _run_piped(self, output: str | None) -> str | None:
         for stage in self.piped:
             with self.machine.subshell():
                 output = self.machine.statement(stage, replace(self.outer, stdin=output, fed=True))
         return output
-
-
-def _raw(machine: Machine, start: int, end: int) -> str:
-    return quoting.heredoc(machine.source[start:end].decode("utf-8", "replace"))

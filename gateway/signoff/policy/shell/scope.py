@@ -7,18 +7,25 @@ from signoff.policy.shell.model import UNKNOWN
 MAX_VALUES = 8
 """How many values a variable is followed through; beyond that it is not known."""
 
+MAX_VALUE_CHARS = 4096
+"""A longer value is not known: `a=$a$a` doubles it each time."""
+
+MAX_ELEMENTS = 256
+"""How many elements of an array are followed; beyond that they are not known."""
+
 Values = tuple[str, ...]
 
 
 class Function:
-    """A function's body and the text it stands in."""
+    """A function's body and the text it stands in; `surely` says that the name means this function and nothing else."""
 
-    __slots__ = ("body", "source")
+    __slots__ = ("body", "source", "surely")
 
-    def __init__(self, body: tree_sitter.Node, source: bytes) -> None:
+    def __init__(self, body: tree_sitter.Node, source: bytes, *, surely: bool) -> None:
         """Remember where the body is."""
         self.body = body
         self.source = source
+        self.surely = surely
 
 
 class Scope:
@@ -29,43 +36,112 @@ class Scope:
         self.home = home
         self.cwd = cwd
         self.values: dict[str, Values] = {"HOME": (home,)}
-        self.arrays: dict[str, Values] = {}
+        self.arrays: dict[str, tuple[Values, ...]] = {}
         self.positional: Values | None = ()
         self.functions: dict[str, Function] = {}
         self.aliases: dict[str, str] = {}
         self.files: dict[str, str | None] = {}
+        self.changing: set[str] = set()
+        self.exported: set[str] = {"HOME", "PATH"}
 
     def copy(self) -> "Scope":
-        """A scope for a subshell: what changes there stays there."""
-        other = Scope(self.home, self.cwd)
-        other.values = dict(self.values)
-        other.arrays = dict(self.arrays)
+        """A scope for a subshell: what changes there stays there, but for the files."""
+        other = Scope.__new__(Scope)
+        other.home = self.home
+        other.cwd = self.cwd
+        other.values = self.values.copy()
+        other.arrays = self.arrays.copy()
         other.positional = self.positional
-        other.functions = dict(self.functions)
-        other.aliases = dict(self.aliases)
+        other.functions = self.functions.copy()
+        other.aliases = self.aliases.copy()
         other.files = self.files
+        other.changing = self.changing.copy()
+        other.exported = self.exported.copy()
         return other
+
+    def start_afresh(self) -> None:
+        """Another shell begins here: it knows what is exported, and the rest only where it was so before this text."""
+        for name, values in self.values.items():
+            if name not in self.exported and "" not in values:
+                self.values[name] = (*values, "") if len(values) < MAX_VALUES else (UNKNOWN,)
+        self.arrays = {}
+        self.aliases = {}
+        for name, function in self.functions.items():
+            self.functions[name] = Function(function.body, function.source, surely=False)
 
     def assign(self, name: str, values: Values, *, surely: bool) -> None:
         """Set a variable; when it is not sure that this runs, the former values stay possible."""
         self.arrays.pop(name, None)
+        if name in self.changing or any(len(value) > MAX_VALUE_CHARS for value in values):
+            values = (UNKNOWN,)
         kept = () if surely else self.values.get(name, (UNKNOWN,))
         merged = tuple(dict.fromkeys((*values, *kept)))
         self.values[name] = merged if len(merged) <= MAX_VALUES else (UNKNOWN,)
 
+    def fill(self, name: str, elements: Values, *, surely: bool) -> None:
+        """Set an array; when it is not sure that this runs, the former elements stay possible."""
+        before = self.arrays.get(name)
+        if before is None:
+            before = tuple((value,) for value in self.values[name]) if name in self.values else ((),)
+        self.assign(name, elements[:1] or ("",), surely=surely)
+        found = (elements,) if surely else tuple(dict.fromkeys((elements, *before)))
+        if len(found) <= MAX_VALUES and name not in self.changing:
+            self.arrays[name] = found
+
+    def extend(self, name: str, elements: Values, *, surely: bool) -> None:
+        """`name+=(elements)`."""
+        before = self.arrays.get(name)
+        if before is None or len(before) != 1 or len(before[0]) + len(elements) > MAX_ELEMENTS:
+            self.forget(name)
+        else:
+            self.fill(name, (*before[0], *elements), surely=surely)
+
     def append(self, name: str, values: Values) -> None:
         """`name+=value`."""
         before = self.values.get(name, (UNKNOWN,))
-        self.assign(name, tuple(a + b for a in before for b in values), surely=True)
+        if len(before) * len(values) > MAX_VALUES:
+            self.forget(name)
+        else:
+            self.assign(name, tuple(a + b for a in before for b in values), surely=True)
 
     def forget(self, name: str) -> None:
         """The variable now holds something unknown."""
         self.assign(name, (UNKNOWN,), surely=True)
 
-    def unset(self, name: str) -> None:
+    def change(self, name: str) -> None:
+        """From now on the variable does not hold what it is given: another one stands behind it, or it changes it."""
+        self.changing.add(name)
+        self.forget(name)
+
+    def unset(self, name: str, *, surely: bool) -> None:
         """The variable is empty."""
-        self.assign(name, ("",), surely=True)
-        self.functions.pop(name, None)
+        self.assign(name, ("",), surely=surely)
+
+    def unset_function(self, name: str, *, surely: bool) -> None:
+        """The name means no function any more."""
+        function = self.functions.pop(name, None)
+        if function is not None and not surely:
+            self.functions[name] = Function(function.body, function.source, surely=False)
+
+    def merge(self, before: "Scope") -> None:
+        """What was true before stays possible beside what is true now."""
+        for name, values in self.values.items():
+            former = before.values.get(name, (UNKNOWN,))
+            if former != values:
+                merged = tuple(dict.fromkeys((*values, *former)))
+                self.values[name] = merged if len(merged) <= MAX_VALUES else (UNKNOWN,)
+        for name, lists in self.arrays.items():
+            sole = tuple((value,) for value in before.values.get(name, ()))
+            both = tuple(dict.fromkeys((*lists, *(before.arrays.get(name) or sole or ((),)))))
+            self.arrays[name] = both[:MAX_VALUES]
+        for name in before.arrays.keys() - self.arrays.keys():
+            self.forget(name)
+        for name, function in self.functions.items():
+            if before.functions.get(name) is not function:
+                self.functions[name] = Function(function.body, function.source, surely=False)
+        for name in before.functions.keys() - self.functions.keys():
+            function = before.functions[name]
+            self.functions[name] = Function(function.body, function.source, surely=False)
 
     def values_of(self, name: str) -> Values | None:
         """The possible values of a plain variable or a positional parameter; None when nothing is known of it."""
@@ -77,9 +153,3 @@ class Scope:
             index = int(name) - 1 if len(name) < 6 else len(self.positional)
             return (self.positional[index],) if index < len(self.positional) else ("",)
         return self.values.get(name)
-
-    def list_of(self, name: str) -> Values | None:
-        """The elements of `$@`, `$*` or an array; None when they are not known."""
-        if name in {"@", "*"}:
-            return self.positional
-        return self.arrays.get(name)

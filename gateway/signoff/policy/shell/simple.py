@@ -1,46 +1,59 @@
 """Runs one resolved simple command in the machine: functions, aliases, builtins, carriers."""
 
-import posixpath
-from collections.abc import Callable
-
 from msgspec.structs import replace
 
-from signoff.policy.shell import carriers, quoting
-from signoff.policy.shell.carriers import Carrier, Inner
+from signoff.policy.shell import carriers, effects, embedded, evaluating, quoting, unwrapping
+from signoff.policy.shell.carriers import Carrier
 from signoff.policy.shell.machine import Io, Machine
-from signoff.policy.shell.model import UNKNOWN, UNKNOWN_HOME, Command, Word
-from signoff.policy.shell.options import OptionSpec, arguments
+from signoff.policy.shell.model import PLACEHOLDER, UNKNOWN, UNKNOWN_HOME, Code, Command, Word
+from signoff.policy.shell.options import arguments
 from signoff.policy.shell.outputs import output
 from signoff.policy.shell.scope import MAX_VALUES, Scope
+from signoff.policy.shell.unwrapping import Inner
 
 Words = tuple[Word, ...]
+Found = tuple[Carrier, Words, int]
 
-MAX_ELEMENTS = 64
-"""How many elements of an array that a command reads are followed."""
+MAX_ARGUMENTS = 64
+"""How many words of its input xargs is followed with."""
 
 
-def run(machine: Machine, words: Words, io: Io) -> str | None:
-    """Record the command and what it carries; what it prints, or None when that is not known."""
+def run(machine: Machine, words: Words, io: Io, *, own_names: bool = True) -> str | None:
+    """Record the command and what it carries; what it prints, or None when that is not known.
+
+    `own_names` is False behind a program, which knows no functions and aliases of this text.
+    """
     machine.deadline.check()
     if not words:
         if io.redirects or io.assignments:
             _emit(machine, words, 0, io)
         return ""
-    words = _behind_brace(words, io)
     first = words[0]
+    if first.text == "{" or io.chain[-1:] == ("coproc",):
+        words = _behind_brace(words, io)
+        first = words[0]
+    if first.text == "}":
+        return None  # the end of such a group; no program is called so where a command starts
     if first.literal is None or first.pattern is not None:
         machine.note_opaque("the program")
         _emit(machine, words, len(words), io)
         return None
-    if first.text in machine.scope.functions:
-        return _call(machine, words, io)
-    if first.text in machine.scope.aliases:
-        return _alias(machine, words, io)
-    effect = _EFFECTS.get(first.text)
-    if effect is not None:
+    if own_names and (function := machine.scope.functions.get(first.text)) is not None:
+        if function.surely:
+            return _call(machine, words, io)
+        with machine.perhaps():
+            _call(machine, words, io)
+    if own_names and first.text in machine.scope.aliases:
+        _alias(machine, words, io)
+    effect = effects.EFFECTS.get(first.text)
+    if effect is not None and (own_names or io.chain[-1] in {"command", "builtin", "exec"}):
         effect(machine, words, io)
+        evaluating.builtin(machine, words)
+    writer = effects.WRITERS.get(first.text.rpartition("/")[2])
+    if writer is not None:
+        writer(machine, words, io)
     found = carriers.find(words)
-    if found is None:
+    if not found:
         _emit(machine, words, len(words), io)
         return _own_file(machine, words, io) if "/" in first.text else output(words, io.stdin)
     return _carry(machine, words, found, io)
@@ -55,7 +68,7 @@ def _behind_brace(words: Words, io: Io) -> Words:
     return words[2:] if named else words
 
 
-def _emit(machine: Machine, words: Words, own: int, io: Io) -> None:
+def _emit(machine: Machine, words: Words, own: int, io: Io, code: tuple[Code, ...] = ()) -> None:
     machine.emit(
         Command(
             words=words,
@@ -68,6 +81,7 @@ def _emit(machine: Machine, words: Words, own: int, io: Io) -> None:
             fed=io.fed,
             cwd=machine.scope.cwd,
             source=io.source,
+            code=code,
         )
     )
 
@@ -97,11 +111,15 @@ def _call(machine: Machine, words: Words, io: Io) -> str | None:
         machine.scope.functions.setdefault(name, function)
 
 
-def _alias(machine: Machine, words: Words, io: Io) -> str | None:
+def _alias(machine: Machine, words: Words, io: Io) -> None:
+    """Read what the alias stands for. Only later lines know it, and only some shells, so the word is run as well."""
     text = machine.scope.aliases.pop(words[0].text)
     try:
-        rest = " ".join(word.text if UNKNOWN in word.text else quoting.requote(word.text) for word in words[1:])
-        return machine.read(f"{text} {rest}", io)
+        rest = [word.text if UNKNOWN in word.text else quoting.requote(word.text) for word in words[1:]]
+        if text[-1:].isspace() and rest and words[1].text in machine.scope.aliases:
+            rest[0] = machine.scope.aliases[words[1].text]
+        with machine.perhaps():
+            machine.read(" ".join([text, *rest]), io)
     finally:
         machine.scope.aliases.setdefault(words[0].text, text)
 
@@ -117,25 +135,60 @@ def _own_file(machine: Machine, words: Words, io: Io) -> str | None:
 
 
 def _written(machine: Machine, path: str) -> str | None:
+    """What this text wrote into a file that it now runs; what it wrote there and is not known is noted."""
     files = machine.scope.files
     plain = path.removeprefix("./")
-    return files.get(path) or files.get(plain) or files.get("./" + plain)
+    for name in (path, plain, "./" + plain):
+        if name in files:
+            if files[name] is None:
+                machine.note_opaque(path)
+            return files[name]
+    return None
 
 
 # Carriers
 
 
-def _carry(machine: Machine, words: Words, found: tuple[Carrier, Words, int], io: Io) -> str | None:
-    carrier, seen, before = found
-    inners = carriers.unwrap(carrier, seen)
-    own = min((inner.own for inner in inners), default=len(seen)) + before
-    _emit(machine, words, own, io)
-    chain = (*io.chain, words[0].text.rpartition("/")[2])
-    inside = replace(_inner_io(io), chain=chain, place=carrier.place if carrier.place != "here" else io.place)
-    if not inners:
-        return output(words, io.stdin)
-    outputs = [_run_inner(machine, carrier, seen, inner, inside) for inner in inners]
+def _carry(machine: Machine, words: Words, found: list[Found], io: Io) -> str | None:
+    """Record a carrier, then run what it carries in each of the ways its rows tell of."""
+    rows = [(carrier, seen, before, unwrapping.unwrap(carrier, seen)) for carrier, seen, before in found]
+    own = min((inner.own + before for _carrier, _seen, before, inners in rows for inner in inners), default=len(words))
+    name = words[0].text.rpartition("/")[2]
+    texts = [
+        (carrier.language, text)
+        for carrier, _seen, _before, inners in rows
+        if carrier.language
+        for inner in inners
+        if (text := _code(machine, carrier, name, inner, io)) is not None
+    ]
+    _emit(machine, words, own, io, tuple(Code(language, text) for language, text in texts))
+    chain = (*io.chain, name)
+    outputs: list[str | None] = []
+    for language, text in texts:
+        _embedded(machine, name, embedded.shell_texts(language, text), replace(_inner_io(io), chain=chain))
+    for carrier, seen, _before, inners in rows:
+        if carrier.language:
+            continue
+        inside = replace(_inner_io(io), chain=chain, place=carrier.place if carrier.place != "here" else io.place)
+        outputs += [_run_inner(machine, carrier, seen, inner, inside) for inner in inners]
+    if not outputs:
+        return output(words, io.stdin) if not texts else None
     return outputs[0] if len(outputs) == 1 else None
+
+
+_KEYWORDS = frozenset({"coproc", "time", "noglob", "nocorrect"})
+"""Words before a command that leave it to the shell, functions and all."""
+
+
+def _embedded(machine: Machine, name: str, texts: list[str], io: Io) -> None:
+    """Shell texts that stand in a text of another language."""
+    with machine.nested() as deeper, machine.subshell(), machine.perhaps():
+        if not deeper:
+            return
+        for text in texts:
+            if UNKNOWN in text:
+                machine.note_opaque(name)
+            machine.read(text, io)
 
 
 def _run_inner(machine: Machine, carrier: Carrier, seen: Words, inner: Inner, io: Io) -> str | None:
@@ -146,173 +199,103 @@ def _run_inner(machine: Machine, carrier: Carrier, seen: Words, inner: Inner, io
             io = replace(io, assignments=inner.assignments)
             if carrier.stdin_is == "arguments":
                 return _with_arguments(machine, carrier, seen, inner.words, io)
-            return run(machine, inner.words, io)
+            return run(machine, inner.words, io, own_names=io.chain[-1] in _KEYWORDS)
         text = _code(machine, carrier, seen[0].text, inner, io)
         if text is None:
             return None
+        if carrier.inner == "template" and not text and not io.fed:
+            return None
+        if carrier.inner == "template" and ":::" not in " ".join(word.text for word in seen):
+            _filled(machine, text, seen[0].text, io)
+            return None
         if UNKNOWN in text and carrier.inner != "definitions":
             machine.note_opaque(seen[0].text)
+        if carrier.appends:
+            text = f"{text} {PLACEHOLDER}"
         if inner.stdin:
-            io = replace(io, stdin=None)
+            # All of the input is the text: its commands find nothing left to read.
+            io = replace(io, stdin=None, fed=False)
         return _read(machine, carrier, inner, text, io)
 
 
 def _code(machine: Machine, carrier: Carrier, name: str, inner: Inner, io: Io) -> str | None:
-    """The shell text a carrier runs; None, noted where something feeds it, when there is none to see."""
+    """The text a carrier runs; None, noted where something feeds it, when there is none to see."""
     if inner.text is not None:
-        return inner.text.replace(":::", " ") if carrier.stdin_is == "arguments" else inner.text
+        return inner.text
     if inner.file is not None:
         if inner.file.given and inner.file.content is None:
             machine.note_opaque(name)
         return inner.file.content if inner.file.given else _written(machine, inner.file.text)
-    if io.stdin is None and io.fed:
+    # Only a text that is run as a program counts: what feeds a database client or an editor is mostly data.
+    if io.stdin is None and io.fed and carrier.language not in _DATA_LANGUAGES:
         machine.note_opaque(name)
     return io.stdin
 
 
+_DATA_LANGUAGES = frozenset({"escape", "vi"})
+
+
 def _read(machine: Machine, carrier: Carrier, inner: Inner, text: str, io: Io) -> str | None:
     """Read an inner text: in a scope of its own for another shell, else in the present one."""
+    if carrier.later:
+        before = machine.scope.copy()
+        with machine.perhaps():
+            machine.read(text, io)
+        machine.scope.merge(before)
+        return None
     if not carrier.fresh and carrier.place == "here":
         return machine.read(text, io)
     with machine.subshell():
         if carrier.place != "here":
             machine.scope = Scope(UNKNOWN_HOME, None)
+        elif carrier.fresh:
+            machine.scope.start_afresh()
+            for name, value in io.assignments:
+                machine.scope.assign(name, (value,), surely=True)
         machine.scope.positional = inner.positional or ()
         if inner.zero is not None:
             machine.scope.values["0"] = (inner.zero,)
         return machine.read(text, io)
 
 
+def _lines(io: Io) -> list[str]:
+    """What a carrier takes for the arguments of its command."""
+    lines = io.stdin.splitlines() if io.stdin is not None else [UNKNOWN]
+    return lines if len(lines) <= MAX_VALUES else [UNKNOWN]
+
+
+def _filled(machine: Machine, template: str, name: str, io: Io) -> None:
+    """parallel: its text once for each line of its input."""
+    with machine.subshell(), machine.perhaps():
+        for line in _lines(io):
+            text = unwrapping.filled(template, line)
+            if UNKNOWN in text and not template.strip():
+                machine.note_opaque(name)
+            machine.read(text, replace(io, stdin=None, fed=False))
+
+
 def _with_arguments(machine: Machine, carrier: Carrier, seen: Words, words: Words, io: Io) -> str | None:
     """xargs: its input becomes words behind the command, or takes the place of a mark in it, line by line."""
-    mark = arguments(seen, carrier.options, stop=True).value(("-I", "--replace"))
-    lines = io.stdin.splitlines() if io.stdin is not None else [UNKNOWN]
-    io = replace(io, stdin=None, fed=True)
-    if mark is None or mark.value is None:
-        given = tuple(Word(text) for line in lines for text in line.split())
-        added = (Word(UNKNOWN, many=True),) if lines == [UNKNOWN] else given
-        return run(machine, (*words, *added), io)
-    with machine.perhaps():
-        for line in lines if len(lines) <= MAX_VALUES else [UNKNOWN]:
-            run(machine, tuple(Word(word.text.replace(mark.value.text, line)) for word in words), io)
+    given = arguments(seen, carrier.spec, stop=True)
+    mark, size = given.value(("-I", "--replace")), given.value(("-n", "--max-args"))
+    lines = _lines(io)
+    io = replace(io, stdin=None, fed=False)  # its commands read nothing: their input is empty
+    if mark is not None and mark.value is not None:
+        with machine.perhaps():
+            for line in lines:
+                many = tuple(Word(word.text.replace(mark.value.text, line)) for word in words)
+                run(machine, many, io, own_names=False)
+        return None
+    added = [Word(text, many=UNKNOWN in text) for line in lines for text in line.split()]
+    step = (
+        int(size.value.text[:9]) if size is not None and size.value is not None and size.value.text.isdecimal() else 0
+    )
+    if len(added) > MAX_ARGUMENTS or (step and len(added) > step * MAX_VALUES):
+        added, step = [Word(UNKNOWN, many=True)], 0
+    if given.has("-L", "-l", "--max-lines", "-s", "--max-chars", "-x", "-d", "--delimiter", "-E", "-e", "-0", "--null"):
+        added, step = [*added, Word(UNKNOWN, many=True)], 0
+    if not step:
+        return run(machine, (*words, *added), io, own_names=False)
+    for start in range(0, max(len(added), 1), step):
+        run(machine, (*words, *added[start : start + step]), io, own_names=False)
     return None
-
-
-# Builtins that change what the machine knows
-
-
-def _cd(machine: Machine, words: Words, _io: Io) -> None:
-    operands = [word for word in words[1:] if not word.text.startswith("-") or word.text == "-"]
-    if not operands:
-        machine.scope.cwd = machine.scope.home
-        return
-    target = operands[0].literal
-    if target is None or target == "-" or operands[0].pattern is not None:
-        machine.scope.cwd = None
-    elif target.startswith("/"):
-        machine.scope.cwd = posixpath.normpath(target)
-    elif machine.scope.cwd is not None:
-        machine.scope.cwd = posixpath.normpath(posixpath.join(machine.scope.cwd, target))
-
-
-def _popd(machine: Machine, _words: Words, _io: Io) -> None:
-    machine.scope.cwd = None
-
-
-def _read_builtin(machine: Machine, words: Words, io: Io) -> None:
-    given = arguments(words, _READ_OPTIONS)
-    names = [word.text for _place, word in given.operands] or ["REPLY"]
-    array = given.value(("-a",))
-    if array is not None and array.value is not None:
-        _fill(machine, array.value.text, None if io.stdin is None else io.stdin.partition("\n")[0].split())
-        return
-    lines = tuple(line.strip() for line in io.stdin.splitlines()) if io.stdin is not None else ()
-    for name in names:
-        if len(names) == 1 and 0 < len(lines) <= MAX_VALUES:
-            machine.scope.assign(name, lines, surely=False)
-        else:
-            machine.scope.forget(name)
-
-
-_READ_OPTIONS = OptionSpec(short_values="adinNptu")
-_MAPFILE_OPTIONS = OptionSpec(short_values="dnOsuCc")
-
-
-def _mapfile(machine: Machine, words: Words, io: Io) -> None:
-    operands = arguments(words, _MAPFILE_OPTIONS).operands
-    name = operands[0][1].text if operands else "MAPFILE"
-    _fill(machine, name, None if io.stdin is None else io.stdin.splitlines())
-
-
-def _fill(machine: Machine, name: str, elements: list[str] | None) -> None:
-    """An array gets these elements; None and too many are not followed."""
-    if elements is None or len(elements) > MAX_ELEMENTS:
-        machine.scope.forget(name)
-        return
-    machine.scope.assign(name, (elements[0] if elements else "",), surely=not machine.unsure)
-    machine.scope.arrays[name] = tuple(elements)
-
-
-def _getopts(machine: Machine, words: Words, _io: Io) -> None:
-    for word in words[1:]:
-        machine.scope.forget(word.text)
-
-
-def _printf(machine: Machine, words: Words, _io: Io) -> None:
-    if len(words) > 3 and words[1].text == "-v":
-        value = output((words[0], *words[3:]), None)
-        machine.scope.assign(words[2].text, (UNKNOWN if value is None else value,), surely=not machine.unsure)
-
-
-def _unset(machine: Machine, words: Words, _io: Io) -> None:
-    for word in words[1:]:
-        machine.scope.unset(word.text)
-
-
-def _set(machine: Machine, words: Words, _io: Io) -> None:
-    texts = [word.text for word in words]
-    if "--" in texts:
-        machine.scope.positional = tuple(texts[texts.index("--") + 1 :])
-        if any(word.many for word in words):
-            machine.scope.positional = None
-
-
-def _shift(machine: Machine, words: Words, _io: Io) -> None:
-    if machine.scope.positional is not None:
-        machine.scope.positional = machine.scope.positional[1:] if len(words) == 1 else None
-
-
-def _define(machine: Machine, words: Words, _io: Io) -> None:
-    for word in words[1:]:
-        name, equals, value = word.text.partition("=")
-        if equals and not name.startswith("-"):
-            machine.scope.aliases[name] = value
-
-
-def _assign_words(machine: Machine, words: Words, _io: Io) -> None:
-    """`export "x=rm"`: an assignment the grammar does not see as one."""
-    for word in words[1:]:
-        name, equals, value = word.text.partition("=")
-        if equals and name.isidentifier() and name not in machine.scope.values:
-            machine.scope.assign(name, (value,), surely=not machine.unsure)
-
-
-_EFFECTS: dict[str, Callable[[Machine, Words, Io], None]] = {
-    "cd": _cd,
-    "pushd": _cd,
-    "popd": _popd,
-    "read": _read_builtin,
-    "mapfile": _mapfile,
-    "readarray": _mapfile,
-    "getopts": _getopts,
-    "printf": _printf,
-    "unset": _unset,
-    "set": _set,
-    "shift": _shift,
-    "alias": _define,
-    "export": _assign_words,
-    "declare": _assign_words,
-    "typeset": _assign_words,
-    "local": _assign_words,
-    "readonly": _assign_words,
-}

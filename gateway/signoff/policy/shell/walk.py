@@ -6,8 +6,8 @@ from collections.abc import Callable
 import tree_sitter
 from msgspec.structs import replace
 
-from signoff.policy.shell import simple, words
-from signoff.policy.shell.expansion import MAX_ALTERNATIVES, evaluate, visit
+from signoff.policy.shell import invocation, simple, words
+from signoff.policy.shell.expansion import evaluate, visit
 from signoff.policy.shell.machine import Io, Machine
 from signoff.policy.shell.model import UNKNOWN, Command, Word
 from signoff.policy.shell.redirections import Redirections
@@ -25,10 +25,11 @@ def statement(machine: Machine, node: Node, io: Io) -> str | None:
     if handler is None:
         visit(machine, node)
         return None
+    outer = machine.io
     with machine.nested() as deeper:
         if not deeper:
             return None
-        outer, machine.io = machine.io, io
+        machine.io = io
         try:
             return handler(machine, node, io)
         finally:
@@ -42,7 +43,7 @@ def _sequence(machine: Machine, nodes: list[Node], io: Io) -> str | None:
 
 def _body(machine: Machine, node: Node, io: Io) -> str | None:
     if node.children and node.children[0].type == "((":
-        visit(machine, node)
+        visit(machine, node, arithmetic=True)
         return ""
     return _sequence(machine, node.named_children, io)
 
@@ -60,13 +61,16 @@ def _list(machine: Machine, node: Node, io: Io) -> str | None:
         parts.append((current.children[1].type, current.children[-1]))
         current = current.children[0]
     outputs = [statement(machine, current, io)]
+    before = machine.scope.copy()
     for operator, part in reversed(parts):
         if operator == "||":
             with machine.perhaps():
                 statement(machine, part, io)
             outputs.append(None)
         else:
+            # Within the list what stood to the left was done; behind the list it may not have been.
             outputs.append(statement(machine, part, io))
+    machine.scope.merge(before)
     return None if None in outputs else "".join(text for text in outputs if text)
 
 
@@ -87,12 +91,38 @@ def _parts(machine: Machine, node: Node, io: Io) -> str | None:
 
 
 def _branches(machine: Machine, node: Node, io: Io) -> str | None:
+    cwd = machine.scope.cwd
     with machine.perhaps():
         _sequence(machine, node.named_children, io)
+    _moved(machine, cwd)
+    return None
+
+
+def _moved(machine: Machine, cwd: str | None) -> None:
+    """Behind something that may not have run, a folder that was changed there is not known."""
+    if machine.scope.cwd != cwd:
+        machine.scope.cwd = None
+
+
+def _while(machine: Machine, node: Node, io: Io) -> str | None:
+    return _again(machine, lambda: _branches(machine, node, io))
+
+
+def _again(machine: Machine, once: Callable[[], str | None]) -> str | None:
+    """A loop: its body once more where it changed a variable, which the body may use above that place."""
+    before = machine.scope.values.copy()
+    once()
+    if machine.scope.values != before and not machine.repeating:
+        machine.repeating = True
+        try:
+            once()
+        finally:
+            machine.repeating = False
     return None
 
 
 def _case(machine: Machine, node: Node, io: Io) -> str | None:
+    cwd = machine.scope.cwd
     with machine.perhaps():
         for child in node.named_children:
             if child.type != "case_item":
@@ -102,6 +132,7 @@ def _case(machine: Machine, node: Node, io: Io) -> str | None:
             for part in child.named_children:
                 if part not in values:
                     statement(machine, part, io)
+    _moved(machine, cwd)
     return None
 
 
@@ -111,20 +142,30 @@ def _for(machine: Machine, node: Node, io: Io) -> str | None:
     if name is not None:
         given = any(child.type == "in" for child in node.children)
         machine.scope.assign(text_of(name, machine.source), tuple(values) if given else (UNKNOWN,), surely=True)
+    bodies = [child for child in node.named_children if child.type == "do_group"]
+    return _again(machine, lambda: _bodies(machine, bodies, io))
+
+
+def _bodies(machine: Machine, nodes: list[Node], io: Io) -> str | None:
+    cwd = machine.scope.cwd
     with machine.perhaps():
-        for child in node.named_children:
-            if child.type == "do_group":
-                statement(machine, child, io)
+        for node in nodes:
+            statement(machine, node, io)
+    _moved(machine, cwd)
     return None
 
 
 def _c_for(machine: Machine, node: Node, io: Io) -> str | None:
+    return _again(machine, lambda: _c_for_once(machine, node, io))
+
+
+def _c_for_once(machine: Machine, node: Node, io: Io) -> str | None:
     with machine.perhaps():
         for child in node.named_children:
             if child.type in {"do_group", "compound_statement"}:
                 statement(machine, child, io)
             else:
-                visit(machine, child)
+                visit(machine, child, arithmetic=True)
     return None
 
 
@@ -138,9 +179,9 @@ def _function(machine: Machine, node: Node, io: Io) -> str | None:
     with machine.subshell(), machine.perhaps():
         machine.scope.positional = None
         machine.scope.functions.pop(name, None)
-        machine.scope.functions[name] = Function(body, b"")
+        machine.scope.functions[name] = Function(body, b"", surely=True)
         _redirected_body(machine, body, _redirects_of(node), io)
-    machine.scope.functions[name] = Function(body, machine.source)
+    machine.scope.functions[name] = Function(body, machine.source, surely=not machine.unsure)
     return ""
 
 
@@ -172,19 +213,33 @@ def _redirects_of(node: Node) -> list[Node]:
 
 def _redirected_body(machine: Machine, body: Node | None, nodes: list[Node], io: Io) -> str | None:
     if body is not None and body.type == "command":
-        return _with_redirects(machine, body, nodes, io)
+        return invocation.with_redirects(machine, body, nodes, io)
     redirects = Redirections(machine, nodes, io)
     if redirects.written:
-        machine.emit(_bare(machine, redirects.io, (), io.source))
+        machine.emit(_bare(machine, redirects.io, (), _span(machine, body, nodes)))
     output = statement(machine, body, replace(redirects.io, redirects=())) if body is not None else ""
+    if redirects.arguments:
+        # Words cannot stand behind a construct: they are a command whose line the grammar took for more of this one.
+        first, last = redirects.arguments[0], redirects.arguments[-1]
+        text = machine.source[first.start_byte : last.end_byte]
+        begins = invocation.lost_start(machine.source, body) if body is not None else None
+        if begins is not None and body is not None:
+            text = machine.source[begins : body.end_byte] + b" " + text
+        machine.read(text.decode("utf-8", "replace"), redirects.io)
     return redirects.finish(output)
+
+
+def _span(machine: Machine, body: Node | None, nodes: list[Node]) -> str:
+    """A construct with its redirections, or those alone, as written."""
+    start = nodes[0].start_byte if body is None else body.start_byte
+    return machine.source[start : nodes[-1].end_byte].decode("utf-8", "replace")
 
 
 def _file_redirect(machine: Machine, node: Node, io: Io) -> str | None:
     """A redirection alone: `$(<file)` prints a file that this text may have written itself."""
     redirects = Redirections(machine, [node], io)
     if redirects.written:
-        machine.emit(_bare(machine, redirects.io, (), io.source))
+        machine.emit(_bare(machine, redirects.io, (), text_of(node, machine.source)))
     return redirects.io.stdin
 
 
@@ -202,75 +257,37 @@ def _bare(machine: Machine, io: Io, assignments: tuple[tuple[str, str], ...], so
     )
 
 
-def _command(machine: Machine, node: Node, io: Io) -> str | None:
-    return _with_redirects(machine, node, [], io)
-
-
-def _with_redirects(machine: Machine, node: Node, nodes: list[Node], io: Io) -> str | None:
-    """Run a simple command with its own redirections and those that stand around it."""
-    nodes = [child for child in children_of(node) if child.type.endswith("_redirect")] + nodes
-    if not nodes:
-        return _resolved(machine, node, io, [])
-    found = Redirections(machine, nodes, io)
-    return found.finish(_resolved(machine, node, found.io, found.arguments))
-
-
-def _resolved(machine: Machine, node: Node, io: Io, arguments: list[Node]) -> str | None:
-    """Resolve the words of a simple command and run it for each value they may have."""
-    assignments: list[tuple[str, str]] = []
-    nodes: list[Node] = []
-    for child in node.children:
-        if child.type == "variable_assignment":
-            assignments += [(name, value) for name, values in words.assigned(machine, child) for value in values]
-        elif child.type == "subshell":
-            # `time (...)`: the grammar takes the keyword for a program and the group for a part of its words.
-            statement(machine, child, io)
-        elif child.type != "comment" and not child.type.endswith("_redirect"):
-            nodes.append(child)
-    io = replace(io, assignments=(*io.assignments, *assignments), source=text_of(node, machine.source))
-    return _run_each(machine, [words.alternatives(machine, part) for part in [*nodes, *arguments]], io)
-
-
-def _run_each(machine: Machine, parts: list[list[list[Word]]], io: Io) -> str | None:
-    found: list[list[Word]] = [[]]
-    for part in parts:
-        if len(part) == 1:
-            for before in found:
-                before.extend(part[0])
-        elif len(found) * len(part) > MAX_ALTERNATIVES:
-            found = [[*before, Word(UNKNOWN, many=True)] for before in found]
-        else:
-            found = [[*before, *following] for before in found for following in part]
-    if len(found) == 1:
-        return simple.run(machine, tuple(found[0]), io)
-    with machine.perhaps():
-        for one in found:
-            simple.run(machine, tuple(one), io)
-    return None
-
-
 def _assignment(machine: Machine, node: Node, io: Io) -> str | None:
+    _assigned(machine, node, io)
+    return ""
+
+
+def _assigned(machine: Machine, node: Node, io: Io) -> list[tuple[str, str]]:
     append = any(child.type == "+=" for child in node.children)
+    surely = not machine.unsure
     found: list[tuple[str, str]] = []
-    for name, values in words.assigned(machine, node):
-        if name.endswith("[]"):
-            machine.scope.arrays[name[:-2]] = values
-            continue
-        if append:
+    given = words.assigned(machine, node)
+    elements = given.pop()[1] if given[-1:] and given[-1][0].endswith("[]") else None
+    for name, values in given:
+        if elements is not None and any(element[:1] == "[" for element in elements):
+            machine.scope.forget(name)
+        elif elements is not None:
+            (machine.scope.extend if append else machine.scope.fill)(name, elements, surely=surely)
+        elif append:
             machine.scope.append(name, values)
         else:
-            machine.scope.assign(name, values, surely=not machine.unsure)
+            machine.scope.assign(name, values, surely=surely)
         found += [(name, value) for value in values]
     machine.emit(_bare(machine, io, tuple(found), text_of(node, machine.source)))
-    return ""
+    return found
 
 
 def _declaration(machine: Machine, node: Node, io: Io) -> str | None:
     found: list[Word] = []
     for child in node.children:
         if child.type == "variable_assignment":
-            _assignment(machine, child, io)
-            found.append(Word(text_of(child, machine.source)))
+            given = _assigned(machine, child, io)
+            found += [Word(f"{name}={value}") for name, value in given] or [Word(text_of(child, machine.source))]
         else:
             found += words.plain(machine, child)
     return simple.run(machine, tuple(found), replace(io, source=text_of(node, machine.source)))
@@ -296,14 +313,14 @@ _HANDLERS: dict[str, Handler] = {
     "if_statement": _branches,
     "elif_clause": _branches,
     "else_clause": _branches,
-    "while_statement": _branches,
+    "while_statement": _while,
     "case_statement": _case,
     "for_statement": _for,
     "c_style_for_statement": _c_for,
     "function_definition": _function,
     "redirected_statement": _redirected,
     "file_redirect": _file_redirect,
-    "command": _command,
+    "command": invocation.command,
     "declaration_command": _declaration,
     "unset_command": _declaration,
     "variable_assignment": _assignment,

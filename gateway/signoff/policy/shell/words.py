@@ -1,12 +1,26 @@
 """The words and assignments of a syntax node, resolved within a machine's scope."""
 
+import re
+
 import tree_sitter
 
 from signoff.policy.shell import fields
 from signoff.policy.shell.expansion import evaluate, visit
-from signoff.policy.shell.machine import Machine
+from signoff.policy.shell.machine import UNREADABLE, Machine
 from signoff.policy.shell.model import UNKNOWN, Word
 from signoff.policy.shell.syntax import text_of
+
+_FIXED = re.compile(rb"[\w./:@%+,-]+|-[\w./:@%+,=-]+|'[^'$]*'|\"[^\"$`\\\\]*\"")
+"""Words whose text alone says what they are: nothing in them expands, and no assignment or redirection looks so."""
+
+
+def fixed(source: bytes, start: int, end: int) -> Word | None:
+    """The word at these bytes where nothing in it expands, or None where it must be looked at closely."""
+    if _FIXED.fullmatch(source, start, end) is None:
+        return None
+    if source[start] in b"'\"":
+        return Word(source[start + 1 : end - 1].decode("utf-8", "replace"))
+    return Word(source[start:end].decode("utf-8", "replace"))
 
 
 def values(machine: Machine, node: tree_sitter.Node) -> list[str]:
@@ -24,6 +38,12 @@ def alternatives(machine: Machine, node: tree_sitter.Node) -> list[list[Word]]:
     if node.type == "process_substitution":
         content = machine.substitute(node)
         return [[Word("/dev/fd/63", content=content, given=True)]]
+    known = fixed(machine.source, node.start_byte, node.end_byte)
+    if known is not None:
+        return [[known]]
+    if machine.source[node.start_byte] in b"\n":
+        # The grammar takes a backslash that starts a line for a part of the line before.
+        machine.problems.setdefault(UNREADABLE)
     ifs = machine.scope.values.get("IFS", (fields.DEFAULT_IFS,))[0]
     return [fields.words(pieces, machine.scope.home, ifs) for pieces in evaluate(machine, node)]
 
@@ -43,6 +63,12 @@ def assigned(machine: Machine, node: tree_sitter.Node) -> list[tuple[str, tuple[
     if value is None:
         return [(name, ("",))]
     if value.type == "array":
-        elements = tuple(word.text for child in value.named_children for word in plain(machine, child))
+        found = [word for child in value.named_children for word in plain(machine, child)]
+        elements = tuple(word.text for word in found)
+        for element in elements:
+            if element[:1] == "[":
+                machine.evaluate_again(element.partition("]=")[0][1:])
+        if any(word.many or word.pattern is not None for word in found):
+            return [(name, (UNKNOWN,))]
         return [(name, elements[:1] or ("",)), (name + "[]", elements)]
     return [(name, tuple(values(machine, value)))]

@@ -1,0 +1,112 @@
+"""What people answered before about the same action: a denial is not asked again, and is told where a like one is.
+
+Within its turn a denial holds for exactly the action that was denied; where no turn is known, for ten minutes in its
+session. It ends with a grant that covers the action, or when a person lets it be asked again.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from signoff import lifecycle
+from signoff.changes.common import FINAL, copies_of, emit, load_request
+from signoff.model import Actor, ApprovalRequest, replace
+from signoff.ports import Tx
+from signoff.rows import answered_key, denied_key, request_key
+
+ASK_AGAIN = "ask_again"
+"""The answer that ends a denial and decides nothing."""
+
+HOLDS_FOR = timedelta(minutes=10)
+"""How long a denial is remembered where no turn bounds it."""
+
+OFFER_AFTER = 3
+"""After so many approvals of one action in a session its card offers a time box."""
+
+
+def denied_before(tx: Tx, row: ApprovalRequest) -> ApprovalRequest | None:
+    """The newest denial by a person that still holds for this action."""
+    denied = [each for each in _answered(tx, row) if each.outcome == "denied" and _holds(tx, each, row)]
+    return denied[-1] if denied else None
+
+
+def denied_alike(tx: Tx, row: ApprovalRequest) -> ApprovalRequest | None:
+    """The newest denial of another action of the same programs that the same rules ask for, in this turn or of late."""
+    found = tx.find(ApprovalRequest, "denied_like", denied_key(row.profile, row.session_id, row.likeness))
+    late = [
+        each
+        for each in found
+        if each.digest != row.digest and (_holds(tx, each, row) or tx.now - _when(each) <= HOLDS_FOR)
+    ]
+    return late[-1] if late else None
+
+
+def approved_often(tx: Tx, row: ApprovalRequest) -> bool:
+    """Whether people approved this very action so often in this session that a time box would spare them."""
+    return sum(each.outcome == "approved" for each in _answered(tx, row)) >= OFFER_AFTER
+
+
+def refuse(tx: Tx, row: ApprovalRequest, before: ApprovalRequest) -> ApprovalRequest:
+    """The row as it is born where a denial holds: by the same person, for the same reason. The first time, the denied
+    card comes to tell of it, with a button that lets it be asked again."""
+    if before.asked_after is None:
+        told = replace(before, asked_after=tx.now, card_version=before.card_version + 1)
+        tx.put(told)
+        _tell(tx, told)
+    return replace(
+        row,
+        outcome="denied",
+        choice="deny",
+        decided_by=before.decided_by,
+        reason=before.reason,
+        repeat_of=before.request_id,
+        repeat_short=before.short_id,
+        repeat_at=_when(before),
+    )
+
+
+def _tell(tx: Tx, denied: ApprovalRequest) -> None:
+    """Have the cards of a denied request edited once more, though nothing was to come on them."""
+    for copy in copies_of(tx, denied):
+        if copy.kind != "card" or copy.digest is not None or copy.message_id is None:
+            continue
+        if copy.state == "final":
+            copy = replace(copy, state=lifecycle.apply(lifecycle.DELIVERY, copy.state, "reopen"))  # noqa: PLW2901
+        if copy.state == "sent":
+            tx.put(replace(copy, due_at=tx.now, priority=FINAL))
+
+
+def let_ask(tx: Tx, profile: str, request_id: str, by: Actor) -> ApprovalRequest | None:
+    """End a person's denial of an action in its session, which decides nothing: the next time it is asked anew.
+
+    The denied row, or None where no person denied this one. One that was not asked again stands for what it repeats.
+    Raises `RequestNotFound`.
+    """
+    row = load_request(tx, profile, request_id)
+    if row.repeat_of is not None:
+        repeated = tx.get(ApprovalRequest, request_key(profile, row.repeat_of))
+        row = row if repeated is None else repeated
+    if row.outcome != "denied" or not any(actor.type == "person" for actor in row.decided_by):
+        return None
+    for each in _answered(tx, row):
+        if each.outcome == "denied":
+            lifted = replace(each, lifted_by=by, card_version=each.card_version + 1)
+            tx.put(lifted)
+            emit(tx, "approval.lifted", lifted)
+            _tell(tx, lifted)
+            row = lifted if each.request_id == row.request_id else row
+    return row
+
+
+def _answered(tx: Tx, row: ApprovalRequest) -> list[ApprovalRequest]:
+    return tx.find(ApprovalRequest, "answered", answered_key(row.profile, row.session_id, row.digest))
+
+
+def _holds(tx: Tx, before: ApprovalRequest, row: ApprovalRequest) -> bool:
+    if row.turn_id is not None:
+        return before.turn_id == row.turn_id
+    return tx.now - _when(before) <= HOLDS_FOR
+
+
+def _when(row: ApprovalRequest) -> datetime:
+    return row.decided_at or row.created_at

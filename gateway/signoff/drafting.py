@@ -1,0 +1,236 @@
+"""From a question to the row that would be inserted: checked, judged, with the places its card goes to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
+from datetime import datetime
+
+from msgspec import UNSET, Struct, UnsetType
+
+from signoff import coverage, routing
+from signoff.changes import grants
+from signoff.changes.bypassing import BYPASS
+from signoff.errors import InvalidInput, SessionNotFound
+from signoff.ids import REQUEST_ID, new_id
+from signoff.judging import judge_action
+from signoff.model import Action, Actor, ApprovalRequest, Code, Command, Notifier, Session, replace
+from signoff.policy import Verdict
+from signoff.ports import Store
+from signoff.routing import MAX_PARENTS, Route
+from signoff.rows import EVERY_SESSION, session_key
+from signoff.settings import YEAR_S, AgentSettings, Profile
+
+MAX_WORD_CHARS = 4096
+"""The longest reason, host or id text that is kept; the action itself may be as long as a body."""
+
+
+class Ask(Struct, frozen=True, kw_only=True):
+    """What an agent submits. `timeout_s` unset: the profile's window; None: no deadline, where that is allowed."""
+
+    action: Action
+    session_id: str
+    request_id: str | None = None
+    turn_id: str | None = None
+    tool_call_id: str | None = None
+    host: str | None = None
+    reason: str | None = None
+    choices: tuple[str, ...] | None = None
+    timeout_s: float | UnsetType | None = UNSET
+    claimed_for: str | None = None
+    agent: str | None = None
+    """The calling agent's name, as its key says; None: the operator's own process."""
+
+
+class Around(Struct, frozen=True):
+    """What is known around a question: its session with the outermost parent, the agent, who could answer and where."""
+
+    session: Session
+    root: Session
+    agent: AgentSettings
+    way: Route
+
+
+class Drafts:
+    """Makes rows of questions. `served` names a profile's connected platforms."""
+
+    def __init__(
+        self,
+        store: Store,
+        profiles: Mapping[str, Profile],
+        served: Callable[[str], AbstractSet[str]],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._profiles = profiles
+        self._served = served
+        self.now = now
+
+    def profile(self, name: str) -> Profile:
+        """The settings of a profile; raises `InvalidInput` for an unknown one."""
+        try:
+            return self._profiles[name]
+        except KeyError:
+            raise InvalidInput(f"There is no profile {name!r}.", param="profile") from None
+
+    async def draft(self, profile: Profile, ask: Ask, digest: str) -> tuple[ApprovalRequest, Session]:
+        """The row as it would be inserted, and the session row it was judged for. Raises `SessionNotFound`,
+        `InvalidInput`."""
+        around = await self.around(profile, ask.session_id, ask.agent)
+        verdict = judge_action(
+            ask.action,
+            profile,
+            around.agent,
+            around.session,
+            around.root,
+            attended=around.way.attended,
+            now=self.now(),
+        )
+        return row_of(profile, ask, digest, around, verdict), around.session
+
+    async def around(self, profile: Profile, session_id: str, agent: str | None) -> Around:
+        """What is known around a question in this session. `agent` bounds whose it may be. Raises `SessionNotFound`."""
+        session = await self._session(profile.name, session_id, agent)
+        root = await self._root(session)
+        notified = await self._notified(session, root)
+        way = routing.route(profile, session, root, platforms=self._served(profile.name), notified=notified)
+        return Around(session, root, profile.agents.get(session.agent or "", AgentSettings()), way)
+
+    async def _session(self, profile: str, session_id: str, agent: str | None) -> Session:
+        session = await self._store.get(Session, session_key(profile, session_id))
+        if session is None or (session.closed_at is not None and session.kind != "child"):
+            raise SessionNotFound
+        if agent is not None and session.agent != agent:
+            raise SessionNotFound
+        return session
+
+    async def _root(self, session: Session) -> Session:
+        """The outermost parent of a child; itself for all others. A child where that cannot be found: it has no place
+        and nobody to ask (`routing.route`), and no setting approves for it (`judge_action`)."""
+        root = session
+        for _ in range(MAX_PARENTS):
+            if root.kind != "child" or root.parent is None:
+                break
+            parent = await self._store.get(Session, session_key(session.profile, root.parent))
+            if parent is None:
+                break
+            root = parent
+        return root
+
+    async def _notified(self, session: Session, root: Session) -> bool:
+        now = self.now()
+        for name in dict.fromkeys((session.session_id, root.session_id, EVERY_SESSION)):
+            found = await self._store.find(Notifier, "session", session_key(session.profile, name))
+            if any(n.gone_at is None or n.gone_at > now for n in found):
+                return True
+        return False
+
+
+def row_of(profile: Profile, ask: Ask, digest: str, around: Around, verdict: Verdict) -> ApprovalRequest:
+    """The row of a question with this verdict. Raises `InvalidInput`."""
+    session = around.session
+    timeout_s, warnings = _window(profile, ask.timeout_s)
+    draft = ApprovalRequest(
+        request_id=ask.request_id or new_id("req"),
+        profile=profile.name,
+        short_id="",
+        session_id=session.session_id,
+        generation=session.generation,
+        turn_id=ask.turn_id,
+        tool_call_id=ask.tool_call_id,
+        agent=session.agent,
+        kind=session.kind,
+        requested_by=around.agent.acts_for or (session.user_id if session.agent is None else None),
+        claimed_for=ask.claimed_for or (session.user_id if session.agent is not None else None),
+        host=ask.host,
+        action=ask.action,
+        digest=digest,
+        agent_reason=ask.reason,
+        description=verdict.description,
+        severity=verdict.severity,
+        rule_keys=verdict.rule_keys,
+        why=verdict.why,
+        rung=verdict.rung,
+        label=verdict.label or grants.exact_label(ask.action),
+        breadth=verdict.breadth or f"Exactly this {grants.action_word(ask.action)}",
+        coverage=coverage.needed(ask.action, verdict.coverage, digest),
+        standing=coverage.standing(ask.action, digest) if verdict.verdict == "ask" else "",
+        once_only=verdict.once_only,
+        likeness=coverage.likeness(ask.action, verdict),
+        unread_file=verdict.unread_file,
+        review="wanted" if verdict.reviewable and profile.approvals.mode == "smart" else "",
+        choices=_choices(profile, ask),
+        destinations=around.way.destinations,
+        timeout_s=timeout_s,
+        created_at=session.created_at,
+        warnings=warnings,
+    )
+    return _judged(draft, verdict, profile)
+
+
+def is_choice(choice: str) -> bool:
+    """Whether the word is a choice or a time box."""
+    return choice in ("once", "once_all", "session", "always", "deny") or grants.time_box(choice) is not None
+
+
+def offered_kinds(profile: Profile, action: Action) -> tuple[str, ...]:
+    """The choices a profile offers for this kind of action."""
+    if isinstance(action, Command):
+        return profile.grants.command
+    return profile.grants.code if isinstance(action, Code) else profile.grants.tool
+
+
+def _judged(draft: ApprovalRequest, verdict: Verdict, profile: Profile) -> ApprovalRequest:
+    """The draft, born ended where the verdict leaves nothing to ask."""
+    if verdict.verdict == "ask":
+        return draft
+    rule = verdict.rule_keys[0] if verdict.rule_keys else verdict.rung
+    setting = None if verdict.rung == "deny" else routing.setting_value(profile, verdict.setting)
+    actor = Actor(type="policy", rule=rule if verdict.rung == BYPASS or not setting else None, setting=setting)
+    if verdict.verdict == "block":
+        return replace(draft, outcome="blocked", decided_by=(actor,))
+    return replace(draft, outcome="approved", choice="once", decided_by=(actor,))
+
+
+def check_words(ask: Ask) -> None:
+    """Raise `InvalidInput` for ids that are none and texts that are too long."""
+    for name in ("request_id", "turn_id"):
+        value = getattr(ask, name)
+        if value is not None and not REQUEST_ID.fullmatch(value):
+            raise InvalidInput(f"{name} must be 1 to 64 of A-Z, a-z, 0-9, _ and -.", param=name)
+    for name in ("reason", "host", "claimed_for", "tool_call_id"):
+        value = getattr(ask, name)
+        if value is not None and len(value) > MAX_WORD_CHARS:
+            raise InvalidInput(f"{name} is over {MAX_WORD_CHARS} characters; shorten it.", param=name)
+
+
+def _choices(profile: Profile, ask: Ask) -> tuple[str, ...]:
+    """The profile's choices, narrowed by the asker; `deny` and one way to approve always stay."""
+    base = offered_kinds(profile, ask.action)
+    if ask.choices is None:
+        return base
+    unknown = [c for c in ask.choices if not is_choice(c)]
+    if unknown:
+        raise InvalidInput(f"{unknown[0]!r} is not a choice.", param="choices")
+    narrowed = tuple(c for c in base if c in ask.choices or c == "deny")
+    if narrowed == ("deny",):
+        raise InvalidInput("choices leaves no way to approve; add once.", param="choices")
+    return narrowed
+
+
+def _window(profile: Profile, asked: float | UnsetType | None) -> tuple[float | None, tuple[str, ...]]:
+    """The window in seconds and the warnings about what was clamped. Raises `InvalidInput` for 0, NaN, negatives."""
+    settings = profile.approvals
+    cap = min(settings.max_timeout_s, YEAR_S)
+    if isinstance(asked, UnsetType):
+        return min(settings.timeout_s, cap), ()
+    if asked is None:
+        if settings.allow_no_deadline:
+            return None, ()
+        return cap, (f"No deadline is not allowed here (approvals.allow_no_deadline); the window is {cap:g} s.",)
+    if math.isnan(asked) or asked <= 0:
+        raise InvalidInput("timeout_s must be a number of seconds above 0.", param="timeout_s")
+    if asked > cap:
+        return cap, (f"timeout_s was {asked:g}; the window is {cap:g} s (approvals.max_timeout_s).",)
+    return float(asked), ()

@@ -1,0 +1,193 @@
+"""What is known around an action, and one action as the steps of the ladder see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from signoff.policy import windows
+from signoff.policy.allow import NOTHING, Allowlist
+from signoff.policy.findings import Findings, find
+from signoff.policy.inner import Inner, read_inner
+from signoff.policy.paths import PathFacts
+from signoff.policy.python import read_python
+from signoff.policy.rule import Rule
+from signoff.policy.ruleset import RuleSet, shipped
+from signoff.policy.seen import OwnFacts
+from signoff.policy.shell import Script, read_shell
+from signoff.policy.shell.deadline import Deadline, GivenUpError
+from signoff.policy.shell.machine import TOO_DEEP
+from signoff.policy.unknown import UnknownCommands
+from signoff.policy.warming import warm
+
+Mode = Literal["deny", "approve", "defer"]
+ActionKind = Literal["command", "code", "tool", "file_write", "rule", "elicitation"]
+
+JUDGING_BUDGET_S = 0.03
+"""The time for comparing what was read with deny rules and rules; with the time for reading it stays below 100 ms."""
+
+POSIX_SHELLS = frozenset({"bash", "sh", "dash", "ash", "ksh", "mksh", "zsh"})
+"""Shells whose text is read as it is meant; in that of any other, words may do what they seem not to do."""
+
+PYTHON_NAMES = frozenset({"python", "python3", "py", "ipython"})
+"""Languages of code that is read."""
+
+NEVER_ATTENDED = frozenset({"single_query", "cron", "webhook"})
+"""Kinds of sessions in which nobody is there, whoever listens."""
+
+
+class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known around an action.
+
+    `kind` is the session's, None when there is no session at all. `attended` says whether somebody could answer.
+    `bypass` is the session's own and `bypass_words` say until when and by whom, `isolated` an attested environment. `own_paths` and `own_pid` are the gateway's
+    (absolute paths). `home` and `cwd` are those of the user the command would run as, None where they are not known.
+    `language` names the language of a code action. `env` is what is set around a command. `files` are all that a file
+    write touches; `reviewed` are those whose content was read before asking. `rules` are the profile's, None for those
+    that come with the package.
+    """
+
+    shell: str | None = None
+    kind: str | None = None
+    attended: bool = False
+    mode: Literal["manual", "off"] = "manual"
+    bypass: bool = False
+    bypass_words: str = ""
+    isolated: bool = False
+    cron_mode: Mode = "deny"
+    unattended_mode: Mode = "deny"
+    single_query_mode: Mode = "deny"
+    deny: tuple[str, ...] = ()
+    allowlist: Allowlist = NOTHING
+    rules: RuleSet | None = None
+    unknown_commands: UnknownCommands = "verbs"
+    own_paths: tuple[str, ...] = ()
+    own_pid: int | None = None
+    home: str | None = None
+    cwd: str | None = None
+    language: str = ""
+    env: tuple[tuple[str, str], ...] = ()
+    files: tuple[str, ...] = ()
+    reviewed: tuple[str, ...] = ()
+
+    @property
+    def somebody(self) -> bool:
+        """Whether a person can be asked."""
+        return self.kind is not None and self.attended and self.kind not in NEVER_ATTENDED
+
+    @property
+    def own_blocks(self) -> tuple[Rule, ...]:
+        """The operator's own rules that forbid something."""
+        return tuple(rule for rule in self.rules.own if rule.verdict == "block") if self.rules is not None else ()
+
+    @property
+    def windows(self) -> bool:
+        """Whether a command is for a shell of Windows."""
+        return self.shell in windows.SHELLS
+
+    @property
+    def facts(self) -> OwnFacts:
+        """What the gateway knows of itself and of the user."""
+        return OwnFacts(paths=PathFacts(home=self.home, own=self.own_paths, start=self.cwd), pid=self.own_pid)
+
+
+class Subject:
+    """One action on its way down the ladder: its kind, text and context, and what was read in the text.
+
+    `found` is what rules say of it, worked out when it is first asked for; None where no rules apply or where the time
+    for that ran out, which `script.problems` then tells.
+    """
+
+    __slots__ = ("_codes", "_found", "_looked", "action_kind", "context", "deadline", "script", "text")
+
+    def __init__(
+        self, action_kind: ActionKind, text: str, context: JudgeContext, inner: Inner, deadline: Deadline
+    ) -> None:
+        """Keep what is known."""
+        self.action_kind = action_kind
+        self.text = text
+        self.context = context
+        self.script = inner.script
+        self._codes = inner.codes
+        self.deadline = deadline
+        self._found: Findings | None = None
+        self._looked = False
+
+    def doubt(self, problem: str) -> None:
+        """A step gave up: what it would have found may be there, so nothing below may allow the action unseen."""
+        problems = tuple(dict.fromkeys((*self.script.problems, problem)))
+        self.script = replace(self.script, problems=problems)
+
+    @property
+    def unread(self) -> bool:
+        """Whether a command could not be read, so that it may hide what nobody may allow. Code hides that always: what
+        is found in it is what can be seen there."""
+        return self.action_kind == "command" and bool(self.script.problems)
+
+    @property
+    def understood(self) -> bool:
+        """Whether all that the text would run is known."""
+        return not (self.script.problems or self.script.opaque)
+
+    @property
+    def found(self) -> Findings | None:
+        """What the rules say."""
+        if not self._looked:
+            self._looked = True
+            try:
+                self._found = self._find()
+            except GivenUpError as error:
+                self.doubt(error.reason)
+            except (RecursionError, MemoryError):
+                self.doubt(TOO_DEEP)
+        return self._found
+
+    def _find(self) -> Findings | None:
+        if self.action_kind not in {"command", "code"}:
+            return None
+        rules = self.context.rules or shipped()
+        unknown = self.context.unknown_commands
+        if self.action_kind == "command" and self.context.windows:
+            return windows.findings(self.script, rules, self.context.facts, self.deadline, unknown)
+        return find(self.script, rules, self.context.facts, self.deadline, unknown, self._codes)
+
+    @property
+    def rule_keys(self) -> tuple[str, ...]:
+        """The keys of the rules that fired, the gravest first."""
+        return self.found.rule_keys if self.found is not None else ()
+
+
+def read(action_kind: ActionKind, text: str, context: JudgeContext, clock: Callable[[], float]) -> Subject:
+    """Read the text of an action. Never raises on any text."""
+    warm()  # the time that loading the tables takes is not this text's
+    try:
+        inner = _inner(action_kind, text, context, clock)
+    except (RecursionError, MemoryError):
+        inner = Inner(Script(problems=(TOO_DEEP,)))
+    return Subject(action_kind, text, context, inner, Deadline(clock, JUDGING_BUDGET_S))
+
+
+def _inner(action_kind: ActionKind, text: str, context: JudgeContext, clock: Callable[[], float]) -> Inner:
+    if action_kind == "code":
+        return _code(text, context, clock)
+    if action_kind != "command":
+        return Inner(Script())
+    if context.windows:
+        return Inner(windows.read(text, context.shell or ""))
+    script = read_shell(text, home=context.home, cwd=context.cwd, clock=clock)
+    if context.env:
+        commands = (replace(each, assignments=(*context.env, *each.assignments)) for each in script.commands)
+        script = replace(script, commands=tuple(commands))
+    return read_inner(script, home=context.home, cwd=context.cwd, clock=clock)
+
+
+def _code(text: str, context: JudgeContext, clock: Callable[[], float]) -> Inner:
+    """What a script would start, and what it would do itself, where its language is one that is read."""
+    if context.language.casefold() not in PYTHON_NAMES:
+        return Inner(Script())
+    code = read_python(text, clock=clock, cwd=context.cwd, home=context.home)
+    problems = tuple(dict.fromkeys((*code.problems, *code.shell.problems)))
+    return Inner(replace(code.shell, problems=problems), (code,))

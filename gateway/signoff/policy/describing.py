@@ -1,0 +1,161 @@
+"""What people read about an action: what it does, how grave that is, and how far a standing approval would reach."""
+
+from __future__ import annotations
+
+from signoff.policy.contexts import Subject
+from signoff.policy.path_classes import CLASSES
+from signoff.policy.protected import PROTECTED_KEY, is_protected
+from signoff.policy.shell import UNKNOWN, Script, Word
+from signoff.policy.verdict import MAX_LABEL_CHARS, Severity, graver
+
+MAX_NAME_CHARS = 40
+"""The longest name of a tool, file or server in a description."""
+MAX_PROGRAMS = 3
+"""As many programs of one command are named; the rest is counted."""
+
+_LANGUAGES = {"python": "Python", "py": "Python", "javascript": "JavaScript", "js": "JavaScript"}
+
+_FILE_CLASSES: tuple[tuple[str, str], ...] = (
+    ("startup_file", "a file that is run at every start"),
+    ("ssh_material", "a file that decides who may log in"),
+    ("secret_file", "a file that holds secrets"),
+    ("system_config", "a file of the system's configuration"),
+    ("executable_folder", "a program that others start"),
+)
+"""Classes of files whose change is grave, and what people are told of it."""
+
+
+def describe(subject: Subject) -> tuple[str, Severity]:
+    """The sentence and the severity of the action."""
+    text = subject.text
+    if subject.action_kind == "command":
+        return _command(subject)
+    if subject.action_kind == "code":
+        return _code(subject)
+    if subject.action_kind == "tool":
+        return f"calls tool {short(text, MAX_NAME_CHARS)}", "medium"
+    if subject.action_kind == "file_write":
+        return _file(subject)
+    if subject.action_kind == "rule":
+        return f"plugin rule {short(text, MAX_NAME_CHARS)} asks", "medium"
+    return f"answers a question from {short(text, MAX_NAME_CHARS)}", "medium"
+
+
+def rule_keys(subject: Subject) -> tuple[str, ...]:
+    """The keys of the rules that ask for this action, the gravest first."""
+    if subject.action_kind == "file_write":
+        return tuple(f"file.{name}" for name, _told in _classes(subject))
+    return subject.rule_keys
+
+
+def reasons(subject: Subject) -> tuple[str, ...]:
+    """A line for each thing that was seen."""
+    problems = tuple(f"The text cannot be understood: {problem}." for problem in subject.script.problems)
+    found = subject.found
+    if subject.action_kind == "file_write":
+        return tuple(f"`{short(subject.text)}` is {told}. (rule file.{name})" for name, told in _classes(subject))
+    return (*problems, *(found.why if found is not None else ()))
+
+
+def reach(subject: Subject) -> tuple[str, str, tuple[str, ...]]:
+    """Label, breadth and coverage of a session's approval; empty where only the exact action can be covered."""
+    text = subject.text
+    if subject.action_kind == "code":
+        language = _language(subject)
+        plain = _plain_name(language, MAX_LABEL_CHARS - len("any  code"))
+        name = language if plain else "such"
+        return f"any {name} code", f"Any {name} code", (f"code:{subject.context.language.casefold()}",)
+    if subject.action_kind == "tool":
+        label = f"tool {text}" if _plain_name(text, MAX_LABEL_CHARS - len("tool ")) else "this tool"
+        return label, f"Any call of tool {short(text, MAX_NAME_CHARS)}", (f"tool:{text}",)
+    if subject.action_kind == "rule":
+        told = f"Whatever plugin rule {short(text, MAX_NAME_CHARS)} asks about"
+        return "this plugin rule", told, (f"rule:{text}",)
+    found = subject.found
+    if found is None or subject.action_kind != "command" or not subject.understood:
+        return "", "", ()
+    return found.label, found.breadth, found.coverage
+
+
+def _plain_name(text: str, limit: int) -> bool:
+    """Whether a name can stand on a button as it is."""
+    return len(text) <= limit and text.isascii() and text.isprintable() and text.strip() == text != ""
+
+
+def _command(subject: Subject) -> tuple[str, Severity]:
+    script, found = subject.script, subject.found
+    unread = _unread(script)
+    worst = found.worst if found is not None else None
+    if unread is not None and (worst is None or worst.rule.severity in {"low", "medium"}):
+        return f"cannot be understood: {unread}", "high"
+    if worst is not None:
+        return worst.rule.sentence, worst.rule.severity
+    return _programs(script), "low" if found is not None else "medium"
+
+
+def _unread(script: Script) -> str | None:
+    """Why it is not known what the text would do."""
+    if script.problems:
+        return script.problems[0]
+    if not script.opaque:
+        return None
+    what = script.opaque[0]
+    if what == "the program":
+        return "the program is only known when it runs"
+    return f"{short(what, MAX_NAME_CHARS)} runs text that is only known then"
+
+
+def _programs(script: Script) -> str:
+    names = [command.words[0].text for command in script.commands if command.words]
+    if not names:
+        return "runs no program"
+    programs = list(dict.fromkeys(name.rpartition("/")[2] or name for name in names))
+    listed = ", ".join(short(name, MAX_NAME_CHARS) for name in programs[:MAX_PROGRAMS])
+    more = len(programs) - MAX_PROGRAMS
+    return f"runs {listed} and {more} more" if more > 0 else f"runs {listed}"
+
+
+def _language(subject: Subject) -> str:
+    given = subject.context.language
+    return _LANGUAGES.get(given.casefold()) or short(given, MAX_NAME_CHARS)
+
+
+def _code(subject: Subject) -> tuple[str, Severity]:
+    found = subject.found
+    lines = len(subject.text.splitlines())
+    counted = "1 line" if lines == 1 else f"{lines} lines"
+    told = f"runs {_language(subject)} code, {counted}".replace("  ", " ")
+    worst = found.worst if found is not None else None
+    if worst is None:
+        return told, "medium"
+    return f"{told}: {worst.rule.sentence}", graver("medium", worst.rule.severity)
+
+
+def _classes(subject: Subject) -> list[tuple[str, str]]:
+    """The grave classes that a written file belongs to, by its own path and those its change names."""
+    facts, cwd = subject.context.facts.paths, subject.context.cwd
+    words = [Word(path) for path in (subject.text, *subject.context.files)]
+    found = [(name, told) for name, told in _FILE_CLASSES if any(CLASSES[name](word, cwd, facts) for word in words)]
+    if any(protected_file(subject, word.text) for word in words):
+        found.insert(0, (PROTECTED_KEY.partition(".")[2], "a protected file"))
+    return found
+
+
+def protected_file(subject: Subject, path: str) -> bool:
+    """Whether a path is one of the files that tell agents how to behave."""
+    return is_protected(path) or CLASSES["policy_file"](Word(path), subject.context.cwd, subject.context.facts.paths)
+
+
+def _file(subject: Subject) -> tuple[str, Severity]:
+    told = f"changes {short(subject.text, MAX_NAME_CHARS)}"
+    classes = _classes(subject)
+    return (f"{told}, {classes[0][1]}", "high") if classes else (told, "medium")
+
+
+def short(text: str, limit: int = 120) -> str:
+    """A text on one line, cut behind a word within `limit` characters: nobody knows a piece of a secret for one."""
+    plain = " ".join(text.replace(UNKNOWN, "…").split())
+    if len(plain) <= limit:
+        return plain
+    head, blank, _rest = plain[:limit].rpartition(" ")
+    return f"{head} …" if blank else f"{plain[: limit - 1]}…"

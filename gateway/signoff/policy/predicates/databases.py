@@ -1,0 +1,135 @@
+"""What rules about database clients ask that the fields of a rule cannot say."""
+
+from collections.abc import Callable
+
+from signoff.policy import sql
+from signoff.policy.seen import Seen
+
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "psql": ("-c", "--command"),
+    "pgcli": ("-c", "--command"),
+    "mysql": ("-e", "--execute", "--init-command"),
+    "mariadb": ("-e", "--execute", "--init-command"),
+    "mycli": ("-e", "--execute"),
+    "sqlite3": ("-cmd",),
+    "sqlite": ("-cmd",),
+    "duckdb": ("-c", "-s", "-cmd"),
+    "clickhouse-client": ("-q", "--query"),
+    "clickhouse": ("-q", "--query"),
+    "cqlsh": ("-e", "--execute"),
+    "cockroach": ("-e", "--execute"),
+    "sqlcmd": ("-Q", "-q"),
+    "usql": ("-c", "--command"),
+    "snowsql": ("-q", "--query"),
+    "trino": ("--execute",),
+    "presto": ("--execute",),
+    "hive": ("-e",),
+    "beeline": ("-e",),
+    "spark-sql": ("-e",),
+    "impala-shell": ("-q", "--query"),
+    "isql": (),
+    "sqlplus": (),
+    "litecli": ("-e", "--execute"),
+    "wrangler": ("--command",),
+    "turso": (),
+    "bq": (),
+}
+"""The options by which each client is given SQL."""
+
+_BEHIND_OPERAND = {"sqlite3": 1, "sqlite": 1, "duckdb": 1, "litecli": 1, "turso": 3, "bq": 1}
+"""Clients whose operands behind so many others are SQL."""
+
+_FILES = ("-f", "--file", "-i", "--input-file", "--queries-file", "-init", "--init")
+
+
+def _texts(seen: Seen) -> list[str]:
+    """The SQL that is known: in options, operands or standard input."""
+    found = [value.text for value in seen.values(*_OPTIONS.get(seen.name, ()))]
+    skip = _BEHIND_OPERAND.get(seen.name)
+    if skip is not None and (seen.name != "bq" or seen.texts[:1] == ["query"]):
+        found += seen.texts[skip:]
+    if not found and seen.command.stdin is not None:
+        found.append(seen.command.stdin)
+    return found
+
+
+def _effects(seen: Seen) -> set[str]:
+    return {sql.effect(text) for text in _texts(seen)}
+
+
+def _destroys(seen: Seen) -> bool:
+    return bool(_effects(seen) & {"destroys"})
+
+
+def _runs(seen: Seen) -> bool:
+    if any(value.text.startswith("|") for value in seen.values("-o", "--output")):
+        return True
+    return "runs" in _effects(seen)
+
+
+def _writes(seen: Seen) -> bool:
+    effects = _effects(seen)
+    return "writes" in effects and not effects & {"destroys", "runs"}
+
+
+def _unknown_sql(seen: Seen) -> bool:
+    """SQL from a file or a pipe that the text does not show, or with unknown parts outside of strings."""
+    if "unknown" in _effects(seen):
+        return True
+    named = any(value.text not in {"-", "/dev/stdin"} for value in seen.values(*_FILES)) and seen.name not in {
+        "bq",
+        "sqlite3",
+        "duckdb",
+    }
+    if named:
+        return True
+    if seen.command.stdin is None and not _texts(seen):
+        return seen.command.fed or any("<" in redirect.operator for redirect in seen.command.redirects)
+    return False
+
+
+def _only_asks_client(seen: Seen) -> bool:
+    """`psql -l`, `--version`: nothing is sent that changes anything."""
+    return seen.has("-l", "--list", "--version", "-V", "--help", "-?", "-version", "-help")
+
+
+def _opens_session(seen: Seen) -> bool:
+    return not _texts(seen) and not _only_asks_client(seen) and not _unknown_sql(seen)
+
+
+def _admin_reads(seen: Seen) -> bool:
+    """`mysqladmin status` and the others that report; `pg_ctl status`."""
+    reads = {
+        "ping",
+        "status",
+        "version",
+        "variables",
+        "processlist",
+        "extended-status",
+        "health",
+        "member list",
+        "get",
+        "endpoint",
+        "list",
+    }
+    return (bool(seen.texts) and (seen.texts[0] in reads or " ".join(seen.texts[:2]) in reads)) or seen.has(
+        "--version", "--help", "-V"
+    )
+
+
+def _restores_to_text(seen: Seen) -> bool:
+    """`pg_restore -l` and `-f -` print instead of restoring into a database."""
+    return seen.has("-l", "--list", "--version", "--help") or (
+        seen.has("-f", "--file") and not seen.has("-d", "--dbname")
+    )
+
+
+PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "sql_destroys": _destroys,
+    "sql_runs": _runs,
+    "sql_writes": _writes,
+    "sql_unknown": _unknown_sql,
+    "sql_session": _opens_session,
+    "database_admin_reads": _admin_reads,
+    "database_restores_to_text": _restores_to_text,
+}

@@ -1,0 +1,291 @@
+"""Code in other languages that stands inside a command: whether it does more than print, and what it starts.
+
+What only prints is told by its words: every name in it must be one that can do no harm. Anything else asks.
+"""
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+
+from signoff.policy.path_classes import CLASSES
+from signoff.policy.predicates.files import sort_of
+from signoff.policy.seen import Seen
+from signoff.policy.shell import UNKNOWN, Word
+from signoff.policy.shell.embedded import shell_texts
+
+MAX_CHARS = 4096
+"""Longer code is no one-liner that prints something."""
+
+_HARMLESS: dict[str, frozenset[str]] = {
+    "javascript": frozenset(
+        {"console", "require", "JSON", "Math", "Date", "Object", "Array", "String", "Number", "Boolean"}
+        | {"process", "import", "true", "false", "null", "undefined", "typeof", "const", "let", "var", "if", "else"}
+        | {"for", "of", "in", "new", "return", "parseInt", "parseFloat", "isNaN", "void", "Set", "Map", "RegExp"}
+        | {"Intl", "BigInt", "encodeURIComponent", "decodeURIComponent", "Buffer", "async", "await", "from"}
+    ),
+    "ruby": frozenset(
+        {"puts", "print", "p", "pp", "printf", "RUBY_VERSION", "RUBY_PLATFORM", "RUBY_ENGINE", "Time", "Date"}
+        | {"require", "SecureRandom", "now", "today", "hex", "uuid", "base64", "to_s", "to_i", "to_a", "inspect"}
+        | {"if", "else", "end", "do", "each", "map", "join", "split", "length", "size", "nil", "true", "false"}
+        | {"Gem", "VERSION", "RbConfig", "CONFIG", "strip", "upcase", "downcase", "gsub", "sub", "reverse", "sort"}
+        | {"sum", "min", "max", "first", "last", "alphanumeric", "random_number", "chomp", "unless", "strftime"}
+        | {"year", "rand", "Random", "STDIN"}
+    ),
+    "perl": frozenset(
+        {"print", "printf", "say", "if", "unless", "else", "elsif", "for", "foreach", "while", "until", "next"}
+        | {"last", "my", "our", "uc", "lc", "ucfirst", "lcfirst", "length", "substr", "index", "rindex", "join"}
+        | {"split", "reverse", "sort", "map", "grep", "scalar", "keys", "values", "push", "pop", "shift", "unshift"}
+        | {"chomp", "chop", "sprintf", "time", "localtime", "gmtime", "BEGIN", "END", "eof", "and", "or", "not"}
+        | {"eq", "ne", "lt", "gt", "le", "ge", "cmp", "x", "undef", "defined", "exists", "sum", "abs", "int"}
+        | {"sqrt", "hex", "oct", "ord", "chr", "STDIN", "STDOUT", "STDERR", "ARGV", "use", "strict", "warnings"}
+        | {"delete", "local", "wantarray", "return", "pos", "quotemeta", "rand"}
+    ),
+    "php": frozenset(
+        {"echo", "print", "printf", "PHP_VERSION", "PHP_EOL", "PHP_OS", "PHP_OS_FAMILY", "PHP_INT_MAX"}
+        | {"PHP_BINARY", "phpversion", "phpinfo", "var_dump", "print_r", "var_export", "json_encode", "json_decode"}
+        | {"date", "time", "php_uname", "extension_loaded", "ini_get", "php_ini_loaded_file", "php_sapi_name"}
+        | {"get_loaded_extensions", "implode", "explode", "strlen", "count", "true", "false", "null"}
+        | {"PHP_MAJOR_VERSION", "PHP_MINOR_VERSION", "random_int", "bin2hex", "random_bytes", "base64_encode", "if"}
+        | {"exit", "hash", "md5", "sha1", "strtoupper", "strtolower", "trim", "substr", "function_exists"}
+        | {"class_exists", "version_compare"}
+    ),
+    "lua": frozenset(
+        {"print", "_VERSION", "jit", "version", "io", "write", "string", "format", "math", "tostring", "tonumber"}
+        | {"type"}
+    ),
+    "r": frozenset(
+        {"cat", "print", "R", "version", "string", "version.string", "packageVersion", "getRversion"}
+        | {"sessionInfo", "Sys.time", "TRUE", "FALSE", "NULL", "mean", "sum", "c", "paste", "paste0"}
+        | {"as.character", "R.version.string", "R.version", "installed.packages"}
+    ),
+    "julia": frozenset(
+        {"println", "print", "VERSION", "show", "versioninfo", "sum", "string", "Threads", "nthreads", "using"}
+        | {"InteractiveUtils"}
+    ),
+    "elixir": frozenset(
+        {"IO", "puts", "inspect", "System", "version", "otp_release", "build_info", "erlang", "system_info", "io"}
+        | {"format", "fwrite", "halt", "string"}
+    ),
+    "groovy": frozenset(
+        {"println", "print", "GroovySystem", "version", "System", "display", "putStrLn", "newline", "out"}
+    ),
+    "elisp": frozenset({"message", "print", "princ", "emacs-version", "version", "kill-emacs", "t", "nil", "format"}),
+    "applescript": frozenset(
+        {"return", "version", "of", "get", "current", "date", "display", "notification", "with", "title"}
+        | {"application", "beep", "name"}
+    ),
+}
+"""Names that code in a language may use and still do nothing but compute and print."""
+
+_JS_MODULES = re.compile(
+    r"\b(?:require|import)\s*\(\s*(['\"])(?:node:)?"
+    r"(?:(?!\.\./\.\./\.\.)[\w@./-]+\.json|os|path|util|crypto|url|querystring)\1\s*\)"
+)
+_JS_DANGEROUS = re.compile(
+    r"\b(?:constructor|prototype|__proto__|mainModule|binding|_linkedBinding|dlopen|env|kill|abort|chdir|setuid|execve"
+    r"|report|call|apply|bind|__define[GS]etter__|emit|on|once|config|permission|eval|Function|loadEnvFile|globalThis"
+    r"|global|setEngine|require|import)\b"
+)
+_JS_COMPUTED = re.compile(r"""[\w)\]}.'"/]\s*\[(?!\s*(?:\d+|[ijkn]|'[\w@/. -]+'|"[\w@/. -]+")\s*\])|\]\s*:""")
+"""Members that are worked out: `x[a + b]`, `{[a + b]: 1}`."""
+
+_JS_PROCESS = re.compile(
+    r"\bprocess\b(?!\.(?:version|versions|platform|arch|argv|stdout|stderr|uptime|cwd|release|pid|exit"
+    r"|hrtime|memoryUsage)\b)"
+)
+_DECLARED = re.compile(r"\b(?:const|let|var)\s+([A-Za-z_$][\w$]*)|([A-Za-z_$][\w$]*)\s*=>|\(([\w$,\s]*)\)\s*=>")
+_STRINGS = r"""(?P<string>'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*")"""
+_TOKEN = re.compile(_STRINGS + r"|(?P<name>[A-Za-z_][\w.-]*[\w]|[A-Za-z_])|(?P<number>\d[\w.]*)|(?P<other>.)", re.S)
+_JS_TOKEN = re.compile(_STRINGS + r"|(?P<name>[A-Za-z_$][\w$]*)|(?P<number>\d[\w.]*)|(?P<other>.)", re.S)
+_STRING_CALLED = re.compile(r"""['"]\s*\(""")
+_PERL_QUOTE = re.compile(
+    r"(?<![\w$@%&>{-])(?:s|tr|y)(?:([/#|,!])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1"
+    r"|\{(?:[^{}\\\n]|\\.)*\}\s*\{(?:[^{}\\\n]|\\.)*\})(?P<flags>[a-z]*)"
+    r"|(?<![\w$@%&>{-])(?:m|qr)([/#|,!])(?:(?!\3)[^\\\n]|\\.)*\3[a-z]*"
+    r"|(?P<before>\A|(?<![$@])[(,;{!~&|=]|(?<![\w$@%&>-])(?:if|unless|and|or|not|split|grep|while|until|print)\b)"
+    r"\s*/(?:[^/\\\n]|\\.)*/[a-z]*"
+)
+"""What perl reads as a pattern or a replacement; where that is not certain it is left, and its names are looked at."""
+
+_PERL_RUNS = re.compile(r"@\{|\$\{\s*\\|\(\?\??\{|`|<\s*\$|->\s*\(|(?<!&)&(?!&)\s*\w|\bqx\b|\$\{\^|::|\|-|<<|\bENV\b")
+_RUBY_RUNS = re.compile(r"#\{|`|%x|\bENV\b")
+_PHP_RUNS = re.compile(r"`|\$\{|\{\$|\$_|\$\w+\s*\(")
+
+
+def _plain_javascript(text: str) -> bool:
+    bare = _JS_MODULES.sub("0", text)
+    if "`" in bare or any(bad.search(bare) for bad in (_JS_COMPUTED, _JS_DANGEROUS, _JS_PROCESS)):
+        return False
+    known = _declared(bare)
+    before = ""
+    for match in _JS_TOKEN.finditer(bare):
+        name = match.group("name")
+        if name is not None and before != "." and name not in known and not _is_key(bare, match.end()):
+            return False
+        if not match.group().isspace():
+            before = match.group()
+    return True
+
+
+def _declared(text: str) -> set[str]:
+    """The harmless names, and those that the text defines itself."""
+    groups = (group for match in _DECLARED.finditer(text) for group in match.groups() if group)
+    return {name for group in groups for name in _JS_NAME.findall(group)} | _HARMLESS["javascript"]
+
+
+_JS_NAME = re.compile(r"[\w$]+")
+
+
+def _is_key(text: str, end: int) -> bool:
+    """Whether a name is the key of an object: `{a: 1}`."""
+    return text[end : end + 8].lstrip().startswith(":")
+
+
+def _plain_perl(text: str) -> bool:
+    if _PERL_RUNS.search(text) or any("e" in (match.group("flags") or "") for match in _PERL_QUOTE.finditer(text)):
+        return False
+    bare = _PERL_QUOTE.sub(lambda match: f"{match.group('before') or ''} ", text)
+    return _only_names(bare, _HARMLESS["perl"], sigils="$@")
+
+
+def _plain_php(text: str) -> bool:
+    return not _PHP_RUNS.search(text) and _only_names(text, _HARMLESS["php"], sigils="$")
+
+
+def _plain_ruby(text: str) -> bool:
+    return not _RUBY_RUNS.search(text) and _only_names(text, _HARMLESS["ruby"], sigils="$@")
+
+
+def _plain_other(language: str) -> Callable[[str], bool]:
+    known = _HARMLESS[language]
+    return lambda text: not any(bad in text for bad in ("`", "$(", "${")) and _only_names(text, known, sigils="")
+
+
+def _only_names(text: str, known: frozenset[str], *, sigils: str) -> bool:
+    """Whether every name outside strings is a known one, or a variable, and no string is called."""
+    if _STRING_CALLED.search(text):
+        return False
+    before = ""
+    for match in _TOKEN.finditer(text):
+        name = match.group("name")
+        if name is not None and not (before and before in sigils) and not _is_known(name, known):
+            return False
+        before = match.group()
+    return True
+
+
+def _is_known(name: str, known: frozenset[str]) -> bool:
+    return name in known or all(part in known for part in _PARTS.split(name) if part)
+
+
+_PARTS = re.compile(r"[.-]")
+
+_PLAIN: dict[str, Callable[[str], bool]] = {
+    "javascript": _plain_javascript,
+    "perl": _plain_perl,
+    "php": _plain_php,
+    "ruby": _plain_ruby,
+    **{name: _plain_other(name) for name in ("lua", "r", "julia", "elixir", "groovy", "elisp", "applescript")},
+}
+
+
+@lru_cache(maxsize=1024)
+def only_prints(language: str, text: str) -> bool:
+    """Whether code in this language does nothing but compute and print, as far as its names tell."""
+    if len(text) > MAX_CHARS or UNKNOWN in text or not text.isascii():
+        return False
+    check = _PLAIN.get(language)
+    return check is not None and check(text)
+
+
+_DEBUGGER_CALLS = re.compile(
+    r"(?:^|\n)\s*(?:call|python|py|pi|python-interactive|compile|attach|source|jump|restore|expr|expression"
+    r"|script)\b|\w\s*\("
+)
+
+
+def _debugger_calls(seen: Seen) -> bool:
+    """Commands for a debugger that call functions of the program, run scripts or attach to a process."""
+    return any(
+        code.language == "escape" and _DEBUGGER_CALLS.search(code.text) is not None for code in seen.command.code
+    )
+
+
+_TEXT_TOOLS = frozenset({"awk", "sed", "vi", "escape", "tcl"})
+_SCRIPTING = frozenset(_PLAIN) | {"tcl"}
+
+
+_AWK_LOADS = re.compile(r"@\s*(?:load|include)\b")
+
+
+@lru_cache(maxsize=1024)
+def _starts_programs(language: str, text: str) -> bool:
+    return bool(shell_texts(language, text)) or (language == "awk" and _AWK_LOADS.search(text) is not None)
+
+
+def _code_starts_programs(seen: Seen) -> bool:
+    """Text of an editor, of awk or sed, or of a debugger that starts a program or a shell."""
+    return any(
+        code.language in _TEXT_TOOLS and _starts_programs(code.language, code.text) for code in seen.command.code
+    )
+
+
+def _code_does_more(seen: Seen) -> bool:
+    """Code in a scripting language that may do more than print."""
+    for code in seen.command.code:
+        if code.language in _SCRIPTING and not only_prints(code.language, code.text):
+            return True
+        if code.language == "perl" and any(
+            word.text.strip()[:1] == "|" or word.text.rstrip()[-1:] == "|" for word in seen.words[2:]
+        ):
+            return True  # perl -n and -p open their operands, and `id|` is a command to them
+    return False
+
+
+_FILE_NAMES = {
+    "awk": re.compile(r'"([^"\n]{1,200})"'),
+    "sed": re.compile(r"(?:^|[;\n}/\d$])[gpIiMm\d]*\s*[rRwW](?:\s+|(?=[/~.]))([^\s;}]{2,200})"),
+}
+
+
+def _code_names_sensitive_file(seen: Seen) -> bool:
+    """A script of awk or sed that names a start-up, login, system or secret file to read or to write."""
+    for code in seen.command.code:
+        names = _FILE_NAMES.get(code.language)
+        for match in names.finditer(code.text[:MAX_CHARS]) if names else ():
+            word = Word(match.group(1))
+            if ("/" in word.text or word.text.startswith(".")) and (
+                CLASSES["secret_file"](word, seen.cwd, seen.facts.paths)
+                or sort_of(word, seen) in {"startup", "ssh", "policy", "system"}
+            ):
+                return True
+    return False
+
+
+_VI_LOADS = re.compile(
+    r"(?:^|[|:\n])\s*(?:py\w*|python\w*|lua|luado|perl|perldo|ruby|rubydo|tcl|mzscheme|so|source|call|exe|execute"
+    r"|luafile|pyfile|eval|w|wq|x|saveas)\b[! ]*\s+[^\s]"
+)
+
+
+def _editor_runs_script(seen: Seen) -> bool:
+    """Commands for an editor that load a script or write elsewhere."""
+    return any(code.language == "vi" and _VI_LOADS.search(code.text) is not None for code in seen.command.code)
+
+
+def _code_unknown(seen: Seen) -> bool:
+    """Text of awk, sed or an editor that is wholly unknown until it runs."""
+    return any(
+        code.language in _TEXT_TOOLS and code.text and not code.text.strip(UNKNOWN + " \n")
+        for code in seen.command.code
+    )
+
+
+PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "code_starts_programs": _code_starts_programs,
+    "debugger_calls": _debugger_calls,
+    "code_does_more": _code_does_more,
+    "code_names_sensitive_file": _code_names_sensitive_file,
+    "editor_runs_script": _editor_runs_script,
+    "code_unknown": _code_unknown,
+}

@@ -1,0 +1,115 @@
+"""Code from elsewhere, code that is only seen when it runs, and files that were just fetched or made executable."""
+
+import re
+from collections.abc import Callable
+
+from signoff.policy.predicates.whole import absolute, cloned, downloaded, made_executable
+from signoff.policy.seen import Seen
+from signoff.policy.shell import UNKNOWN, Word
+from signoff.policy.shell.options import OptionSpec, arguments
+
+SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "busybox"})
+_SHELL = OptionSpec(short_values="oO", long_values=("rcfile", "init-file"))
+_INTERPRETER = OptionSpec(
+    short_values="cemrpWXIMxEilC",
+    long_values=("eval", "print", "require", "import", "loader", "env-file", "input-type", "eval-file", "config"),
+)
+_STANDARD_INPUT = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+_SUBCOMMANDS = frozenset({"run", "exec", "eval"})
+
+
+def _spec(seen: Seen) -> OptionSpec:
+    return _SHELL if seen.name in SHELLS else _INTERPRETER
+
+
+def program_file(seen: Seen) -> Word | None:
+    """The file a shell or an interpreter is told to run; None when it takes its code from somewhere else."""
+    given = arguments(seen.words, _spec(seen), stop=True)
+    if seen.name in {"source", "."}:
+        return given.operands[0][1] if given.operands else None
+    if given.has("-c", "--command", "-e", "-E", "--eval", "-p", "--print", "-r", "-m", "-pe", "-ne", "-s"):
+        return None
+    operands = [word for _place, word in given.operands]
+    if operands and seen.name in {"deno", "bun"} and operands[0].text in _SUBCOMMANDS:
+        operands = [word for word in operands[1:] if not word.text.startswith("-")]
+    return operands[0] if operands and operands[0].text not in _STANDARD_INPUT else None
+
+
+def reads_code_from_input(seen: Seen) -> bool:
+    """A shell or an interpreter that is fed, and was told of neither a file nor a text to run."""
+    if not seen.command.fed or program_file(seen) is not None:
+        return False
+    return not seen.has("-c", "--command", "-e", "-E", "--eval", "-r", "-m", "-n", "-p", "--version", "--help", "-V")
+
+
+def _input_unseen(seen: Seen) -> bool:
+    return seen.command.stdin is None or UNKNOWN in seen.command.stdin
+
+
+def _code_unseen(seen: Seen) -> bool:
+    """The text that a shell is told to run by `-c`, eval's words, or a stream it is given, is not fully known."""
+    words = seen.command.words
+    if seen.name in {"eval", "source", "."}:
+        return any(UNKNOWN in word.text or (word.given and word.content is None) for word in words[1:])
+    return (seen.has("-c", "--command") and any(UNKNOWN in word.text for word in words[1:])) or _given_stream(seen)
+
+
+def _given_stream(seen: Seen) -> bool:
+    """`bash <(curl ...)`: the file it runs is a stream that nobody has seen."""
+    file = program_file(seen)
+    return file is not None and file.given and (file.content is None or UNKNOWN in file.content)
+
+
+def _runs_given_code(seen: Seen) -> bool:
+    """A shell that runs text and no file: by eval, by `-c`, or fed to it."""
+    return seen.name == "eval" or seen.has("-c", "--command") or reads_code_from_input(seen) or _given_stream(seen)
+
+
+def _runs_downloaded(seen: Seen) -> bool:
+    """The program, or the file an interpreter runs, was fetched from the network by the same text."""
+    files, folders = downloaded(seen.script), cloned(seen.script)
+    if not (files or folders):
+        return False
+    word = seen.words[0] if "/" in seen.words[0].text else program_file(seen)
+    if word is None:
+        return False
+    path = absolute(word.text, seen.cwd)
+    return path in files or (path.startswith(folders) and _runs_script(seen))
+
+
+def _runs_script(seen: Seen) -> bool:
+    """A script or program of a repository that was just cloned; not what projects are built and started with."""
+    return (seen.name.startswith("./") or seen.name in SHELLS) and not _PROJECT_TOOL.search(seen.name)
+
+
+_PROJECT_TOOL = re.compile(
+    r"(?:gradlew|mvnw|configure|autogen\.sh|bootstrap|buildconf|sbt|artisan|manage\.py|pants|bazelisk|gw"
+    r"|wait-for-it\.sh)\Z"
+)
+
+
+def _runs_made_executable(seen: Seen) -> bool:
+    """It was made executable by the same text; not what projects are built with."""
+    files = made_executable(seen.script)
+    if not files or _PROJECT_TOOL.search(seen.name):
+        return False
+    path = absolute(seen.words[0].text, seen.cwd)
+    return path in files and path not in downloaded(seen.script)
+
+
+def _installs_downloaded(seen: Seen) -> bool:
+    """A package that the same text fetched."""
+    files = downloaded(seen.script)
+    return bool(files) and any(absolute(word.text, seen.cwd) in files for word in seen.operands)
+
+
+PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "reads_code_from_input": reads_code_from_input,
+    "input_unseen": _input_unseen,
+    "code_unseen": _code_unseen,
+    "given_stream": _given_stream,
+    "runs_given_code": _runs_given_code,
+    "runs_downloaded": _runs_downloaded,
+    "runs_made_executable": _runs_made_executable,
+    "installs_downloaded": _installs_downloaded,
+}

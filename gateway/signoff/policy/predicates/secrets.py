@@ -1,0 +1,212 @@
+"""Secrets that a command reads, prints or takes along."""
+
+import re
+from collections.abc import Callable
+
+from signoff.policy.path_classes import CLASSES
+from signoff.policy.paths import PathFacts
+from signoff.policy.predicates.files import written
+from signoff.policy.predicates.whole import SENDERS, dumps_environment, per_script, per_text
+from signoff.policy.programs import program_name_of
+from signoff.policy.seen import Seen
+from signoff.policy.shell import UNKNOWN, Script, Word
+
+_ONLY_NAME = frozenset(
+    {"ls", "gls", "exa", "eza", "lsd", "stat", "file", "du", "find", "gfind", "fd", "fdfind", "tree", "realpath"}
+    | {"readlink", "dirname", "basename", "touch", "mkdir", "rmdir", "chmod", "gchmod", "chown", "chgrp", "rm"}
+    | {"unlink", "shred", "trash", "echo", "printf", "test", "[", "[[", "cd", "pushd", "set", "export", "source"}
+    | {".", "true", ":", "which", "type", "wc", "sha256sum", "sha1sum", "md5sum", "shasum", "cksum", "b2sum", "ssh"}
+    | {"ssh-add", "ssh-keygen", "ssh-copy-id", "mosh", "autossh", "sshfs", "env-cmd", "dotenv", "dotenvx"}
+    | {"godotenv", "direnv", "dotenv-linter", "signoff", "locate", "cmp", "ln", "mktemp", "tail-f", "inotifywait"}
+    | {"fswatch", "entr", "watchexec", "ssh-keyscan", "gpgconf", "xargs", "for"}
+)
+"""Programs that show no more of a file than that it is there, or that use a key for what it is made for."""
+
+_USES = re.compile(
+    r"-{1,2}[\w-]*(?:key|cert|env-?file|envfile|env|config|identity|credential|kubeconfig|ca|cacert|tls|ssl)[\w-]*",
+    re.I,
+)
+"""Options whose value is a key or a settings file that the program works with."""
+
+_GIT_SHOWS = frozenset(
+    {"add", "stage", "show", "diff", "cat-file", "grep", "archive", "blame", "commit", "hash-object"}
+)
+_PUBLIC_ONLY = frozenset({"-q", "--quiet", "--silent", "-c", "--count", "-l", "--files-with-matches", "-L"})
+_SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack"})
+_COPIERS = frozenset({"cp", "gcp", "mv", "gmv", "install", "rsync", "scp", "ditto"})
+
+
+_KEEPS_SECRETS = re.compile(
+    r"(?:~|/home/[^/]+|/Users/[^/]+|/root)(?:/\.(?:config|local/share|docker|kube|aws|azure|gnupg|ssh|password-store)|"
+    r"/Library(?:/Application Support)?|/)*/?\Z"
+)
+
+
+def _searches_secret_folder(seen: Seen) -> bool:
+    """A search through all files of a home directory or a folder of settings, which shows the lines it finds."""
+    recursive = seen.name in {"rg", "ag", "ack", "ugrep"} or seen.has("-r", "-R", "--recursive", "-rn", "-d")
+    if not recursive or seen.flags & _PUBLIC_ONLY:
+        return False
+    facts = seen.facts.paths
+    for word in seen.operands[1:]:
+        if _KEEPS_SECRETS.match(word.text) or CLASSES["home"](word, seen.cwd, facts):
+            return True
+        if word.text in {"/", "/home", "/Users", "/root", "/proc"}:
+            return True
+    return False
+
+
+_NAME_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename"})
+
+
+def _finds_secret_for_program(seen: Seen) -> bool:
+    """`find ~ -name 'id_*' -exec cat {} ;`: only what is looked for tells that secrets are read."""
+    words = seen.command.words
+    patterns = [words[place + 1].text for place, word in enumerate(words[:-1]) if word.text in _NAME_TESTS]
+    if seen.name.startswith("fd"):
+        patterns = seen.texts[:1]
+    return any(map(_names_secret, patterns)) and any(
+        program_name_of(command) not in _ONLY_NAME and (seen.name in command.chain or "xargs" in command.chain)
+        for command in seen.script.commands
+    )
+
+
+def _names_secret(pattern: str) -> bool:
+    """Whether a pattern for names is aimed at files that hold secrets."""
+    names = (pattern.replace("*", ""), pattern.replace("*", "rsa"))
+    return any(
+        CLASSES["secret_file"](Word(folder + name.lstrip("/")), None, _NO_FACTS)
+        for name in names
+        if name
+        for folder in ("", "/home/x/.ssh/" if "id_" in name else "")
+    )
+
+
+_NO_FACTS = PathFacts()
+
+_ENV_OBJECTS = frozenset({"process.env", "import.meta.env", "Deno.env", "Bun.env"})
+"""What code calls its environment; no files."""
+
+
+def _is_secret(word: Word, seen: Seen) -> bool:
+    return word.text not in _ENV_OBJECTS and CLASSES["secret_file"](word, seen.cwd, seen.facts.paths)
+
+
+def _reads_secret(seen: Seen) -> bool:
+    """Whether an operand is a secret file whose content the program sees, shows or takes along."""
+    name, words = seen.name, seen.words
+    if name in _ONLY_NAME or len(words) < 2 or (name == "git" and seen.texts[:1] and seen.texts[0] not in _GIT_SHOWS):
+        return False
+    found = [place for place in range(1, len(words)) if _is_secret(words[place], seen)]
+    if not found:
+        return False
+    if name in _SEARCHERS:
+        return not seen.flags & _PUBLIC_ONLY and any(_is_secret(word, seen) for word in seen.operands[1:])
+    if name in _COPIERS:
+        return any(_is_secret(word, seen) for word in _sources(seen))
+    targets = {word.text for word in written(seen)}
+    return any(_shows(words, place) and words[place].text not in targets for place in found)
+
+
+def _sources(seen: Seen) -> list[Word]:
+    return seen.operands if seen.has("-t", "--target-directory") else seen.operands[:-1]
+
+
+def _shows(words: tuple[Word, ...], place: int) -> bool:
+    """Whether the secret at this place is content, and not a key or a settings file that an option names."""
+    text = words[place].text
+    if text.startswith("-"):
+        return "@" in text or text.startswith(("--post-file", "--body-file", "--upload-file", "-T"))
+    before = words[place - 1].text
+    return text.startswith("@") or not (before in _OUTPUTS or _USES.fullmatch(before))
+
+
+_OUTPUTS = frozenset({"-o", "-out", "-O", "--out", "--output"})
+"""Options whose value is written and not read."""
+
+
+_VARIABLE = (
+    r"(?:[A-Za-z0-9_]*_)?(?:TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PASSPHRASE|PASS|PAT|CREDENTIALS?|APIKEY|SECRET_?KEY"
+    r"|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|ENCRYPTION_KEY|SIGNING_KEY|AUTH)(?:_[A-Z0-9]{1,8})?"
+)
+_SECRET_VARIABLE = re.compile(rf"\$(?:\{{!?{_VARIABLE}(?![A-Za-z0-9_:+])[^}}]*\}}|{_VARIABLE}(?![A-Za-z0-9_]))")
+_CUT_SHORT = re.compile(r"\$\{(?:#[A-Za-z0-9_]+|[A-Za-z0-9_]+(?::?\+[^}]*|:\d+:\d))\}")
+"""`${#TOKEN}`, `${TOKEN:+set}`, `${TOKEN:0:4}`: its length, whether it is set, a few letters of it."""
+
+_SINGLE_QUOTED = re.compile(r"'[^']*'")
+_TAKES_SECRET = re.compile(
+    r"--password-stdin|--with-token|--token-stdin|\blogin\b|\bsecret\b|--passphrase-fd|ssh-add|--stdin\b|\bgpg\b"
+    r"|sha\d+sum|\bopenssl\b|\bwc\b|\bkubectl\b|\bage\b|\bsops\b|\bgrep\b.* -\w*q|\bcut\b|\bmd5sum\b"
+)
+
+
+def _prints_secret_variable(seen: Seen) -> bool:
+    """`echo $API_TOKEN` to the terminal; not into a file, nor into a program that logs in with it."""
+    command = seen.command
+    source = command.source
+    if "$" not in source or any(
+        redirect.writes and redirect.target.text[:5] != "/dev/" for redirect in command.redirects
+    ):
+        return False
+    plain = _SINGLE_QUOTED.sub("", source) if '"' not in source else source
+    if not _SECRET_VARIABLE.search(_CUT_SHORT.sub("", plain)):
+        return False
+    return not _takes_secret(seen.script)
+
+
+@per_script
+def _takes_secret(script: Script) -> bool:
+    """Whether a command of the text is fed what it logs in or encrypts with."""
+    return any(command.fed and _TAKES_SECRET.search(command.text) for command in script.commands)
+
+
+def _prints_named_secret(seen: Seen) -> bool:
+    """`printenv API_TOKEN`."""
+    return any(re.fullmatch(_VARIABLE, word.text) for word in seen.operands)
+
+
+_ADDRESS_SECRET = re.compile(rf"://[^\s\"']*\$\{{?{_VARIABLE}(?![A-Za-z0-9_])")
+
+
+def _address_holds_secret(seen: Seen) -> bool:
+    """A secret variable inside an address: it would stand in the logs of the other side."""
+    return "$" in seen.command.source and bool(_ADDRESS_SECRET.search(seen.command.source))
+
+
+def _environment_leaves(seen: Seen) -> bool:
+    """A text that prints the environment and a program that sends what it cannot show."""
+    if seen.name not in SENDERS or not dumps_environment(seen.script):
+        return False
+    return (seen.command.fed and seen.command.stdin is None) or any(UNKNOWN in word.text for word in seen.words[1:])
+
+
+def _reads_process_memory(seen: Seen) -> bool:
+    return any(re.match(r"/proc/[^/]+/(?:mem|maps|environ|auxv|fd)(?:/|\Z)", word.text) for word in seen.operands)
+
+
+def _sends_secrets_read(seen: Seen) -> bool:
+    """A sender that is fed, in a text one of whose commands was given a secret file."""
+    return seen.command.fed and seen.command.stdin is None and _secret_given(seen)
+
+
+@per_text
+def _secret_given(seen: Seen) -> bool:
+    facts = seen.facts.paths
+    return any(
+        program_name_of(command) not in _ONLY_NAME
+        and any(CLASSES["secret_file"](word, command.cwd, facts) for word in command.own_words[1:])
+        for command in seen.script.commands
+    )
+
+
+PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "reads_secret": _reads_secret,
+    "searches_secret_folder": _searches_secret_folder,
+    "finds_secret_for_program": _finds_secret_for_program,
+    "prints_secret_variable": _prints_secret_variable,
+    "prints_named_secret": _prints_named_secret,
+    "address_holds_secret": _address_holds_secret,
+    "environment_leaves": _environment_leaves,
+    "reads_process_memory": _reads_process_memory,
+    "sends_secrets_read": _sends_secrets_read,
+}

@@ -1,0 +1,241 @@
+"""What the names of targets and scripts say that a build tool or an interpreter is told to run."""
+
+import re
+from collections.abc import Callable
+
+from signoff.policy.seen import Seen
+from signoff.policy.shell import UNKNOWN
+
+_OUTWARD = frozenset(
+    {
+        "deploy",
+        "deployment",
+        "release",
+        "publish",
+        "upload",
+        "push",
+        "ship",
+        "promote",
+        "rollback",
+        "undeploy",
+        "submit",
+        "notify",
+        "announce",
+        "sync",
+    }
+)
+_GRAVE = frozenset(
+    {
+        "destroy",
+        "drop",
+        "nuke",
+        "teardown",
+        "wipe",
+        "purge",
+        "terminate",
+        "truncate",
+        "delete",
+        "erase",
+        "reset-db",
+        "flush",
+    }
+)
+_INSTALLS = frozenset({"install", "uninstall", "flash", "provision", "migrate", "seed", "restore", "apply"})
+_FIRST_HARMLESS = frozenset(
+    {
+        "check",
+        "test",
+        "tests",
+        "lint",
+        "build",
+        "validate",
+        "verify",
+        "dry",
+        "list",
+        "show",
+        "generate",
+        "docs",
+        "doc",
+        "print",
+        "help",
+        "plan",
+        "preview",
+        "local",
+        "dev",
+    }
+    | {
+        "watch",
+        "compile",
+        "package",
+        "prepare",
+        "format",
+        "fmt",
+        "typecheck",
+        "bundle",
+        "diff",
+        "status",
+        "download",
+        "fetch",
+        "pull",
+        "clean",
+        "debug",
+        "pre",
+        "mock",
+    }
+)
+_HARMLESS_PARTS = frozenset(
+    {
+        "dry",
+        "dryrun",
+        "check",
+        "local",
+        "test",
+        "tests",
+        "build",
+        "notes",
+        "lint",
+        "validate",
+        "verify",
+        "plan",
+        "preview",
+        "docs",
+        "help",
+        "status",
+        "snapshot",
+        "debug",
+    }
+)
+_CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_CUT = re.compile(r"[-_:./@]+")
+
+
+def _speaks(text: str, verbs: frozenset[str]) -> bool:
+    """Whether the name of a target or script says one of the verbs: `deploy`, `db:drop`, `release-prod`."""
+    if text in verbs:
+        return True
+    parts = [_CAPITAL.split(part) for part in _CUT.split(text) if part]
+    known = {word.casefold() for part in parts for word in part}
+    # In `assembleRelease` and `deployProd` the first word says what is done.
+    first = [part[0].casefold() for part in parts]
+    if not first or first[0] in _FIRST_HARMLESS or _HARMLESS_PARTS & known:
+        return False
+    if verbs is _GRAVE and "reset" in first and known & {"db", "database"}:
+        return True
+    return any(word in verbs for word in first)
+
+
+def _targets(seen: Seen) -> list[str]:
+    """The targets or scripts a build tool is told to run."""
+    texts = [text for text in seen.texts if "=" not in text]
+    if seen.name in {"bazel", "bazelisk"}:
+        return texts[1:2] if texts[:1] == ["run"] else []
+    if seen.name in {
+        "npm",
+        "pnpm",
+        "yarn",
+        "bun",
+        "deno",
+        "composer",
+        "lerna",
+        "nx",
+        "turbo",
+        "mise",
+        "pdm",
+        "poe",
+        "hatch",
+        "wireit",
+    }:
+        if texts[:1] and texts[0] in {"run", "run-script", "rum", "urn", "task", "workspace", "x"}:
+            return texts[1:3] if texts[0] == "workspace" else texts[1:2]
+        if seen.name in {"turbo", "poe", "nx", "lerna"}:
+            return texts[:1]
+        if seen.name not in {"yarn", "pnpm", "bun"} or (texts[:1] == ["deploy"] and seen.name == "pnpm"):
+            return []
+        return texts[:1] if texts[:1] and texts[0] not in _BUILT_IN else []
+    return texts
+
+
+_BUILT_IN = frozenset(
+    {
+        "install",
+        "add",
+        "remove",
+        "publish",
+        "link",
+        "unlink",
+        "upgrade",
+        "update",
+        "up",
+        "dlx",
+        "exec",
+        "create",
+        "init",
+        "audit",
+        "list",
+        "why",
+        "outdated",
+        "pack",
+        "import",
+        "i",
+        "rm",
+        "global",
+    }
+    | {
+        "login",
+        "logout",
+        "owner",
+        "tag",
+        "team",
+        "cache",
+        "config",
+        "info",
+        "bin",
+        "node",
+        "patch",
+        "prune",
+        "rebuild",
+        "store",
+        "root",
+        "fetch",
+        "licenses",
+        "uninstall",
+        "dedupe",
+    }
+)
+
+
+def _runs_outward(seen: Seen) -> bool:
+    return any(_speaks(text, _OUTWARD) for text in _targets(seen))
+
+
+def _runs_grave(seen: Seen) -> bool:
+    return any(_speaks(text, _GRAVE) for text in _targets(seen))
+
+
+def _runs_install(seen: Seen) -> bool:
+    """`make install`, `ninja install`, `cmake --install`: files go outside the project; not where a folder is named."""
+    named = any(text.startswith(("DESTDIR=", "PREFIX=", "prefix=")) and text[-1] not in "=/" for text in seen.texts)
+    return any(text in _INSTALLS for text in _targets(seen)) and not named
+
+
+def _script_name(seen: Seen) -> str:
+    """The file that an interpreter runs, or the program itself, without its folder and ending."""
+    if seen.name.startswith("./"):
+        path = seen.words[0].text
+    else:
+        path = next((text for text in seen.texts if UNKNOWN not in text), "")
+    return path.rpartition("/")[2].partition(".")[0]
+
+
+def _script_outward(seen: Seen) -> bool:
+    """`./deploy.sh`, `bash scripts/release.sh`: a script of the project that says so by its name."""
+    name = _script_name(seen)
+    return _speaks(name, _OUTWARD - {"sync", "notify"}) or _speaks(name, _GRAVE - {"delete", "flush", "drop"})
+
+
+PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "target_outward": _runs_outward,
+    "target_grave": _runs_grave,
+    "target_installs": _runs_install,
+    "script_outward": _script_outward,
+}

@@ -1,0 +1,229 @@
+"""What a whole text does besides the command at hand: what it downloads, decodes, writes and sends."""
+
+import posixpath
+from collections.abc import Callable
+from typing import TypeVar
+
+from signoff.policy.programs import program_name_of
+from signoff.policy.seen import Seen
+from signoff.policy.shell import UNKNOWN, Command, Script
+from signoff.policy.shell.options import OptionSpec, arguments
+
+_Given = TypeVar("_Given")
+_Found = TypeVar("_Found")
+
+
+def per_script(work: Callable[[Script], _Found]) -> Callable[[Script], _Found]:
+    """Work it out once for all commands of a text: the last text is remembered."""
+    return _remembered(work, lambda script: script)
+
+
+def per_command(work: Callable[[Seen], _Found]) -> Callable[[Seen], _Found]:
+    """Work it out once for all rows that look at the same command: the last one is remembered."""
+    return _remembered(work, lambda seen: seen.command)
+
+
+def per_text(work: Callable[[Seen], _Found]) -> Callable[[Seen], _Found]:
+    """Like `per_script`, for what needs to know the surroundings as well, which are the same for a whole text."""
+    return _remembered(work, lambda seen: seen.script)
+
+
+def _remembered(work: Callable[[_Given], _Found], key: Callable[[_Given], object]) -> Callable[[_Given], _Found]:
+    last: list[tuple[object, _Found]] = []
+
+    def remembered(given: _Given) -> _Found:
+        kept = last[-1:]
+        if kept and kept[0][0] is key(given):
+            return kept[0][1]
+        found = work(given)
+        last[:] = [(key(given), found)]
+        return found
+
+    return remembered
+
+
+DOWNLOADERS = frozenset(
+    {"curl", "wget", "http", "https", "xh", "aria2c", "axel", "fetch", "lynx", "w3m", "links", "elinks", "nc"}
+    | {"ncat", "netcat", "socat", "telnet", "ftp", "lftp", "tftp", "sftp", "scp", "gh", "glab", "dig", "nslookup"}
+    | {"ssh", "iwr", "invoke-webrequest", "gsutil", "rclone", "youtube-dl", "yt-dlp"}
+)
+"""Programs that bring text from another machine."""
+
+SENDERS = DOWNLOADERS | frozenset(
+    {"ping", "host", "mail", "mailx", "sendmail", "mutt", "msmtp", "swaks", "rsync", "websocat", "grpcurl"}
+)
+"""Programs that can carry text to another machine, a name that is looked up included."""
+
+_DECODERS: dict[str, tuple[str, ...]] = {
+    "base64": ("-d", "-D", "--decode"),
+    "gbase64": ("-d", "-D", "--decode"),
+    "base32": ("-d", "-D", "--decode"),
+    "basenc": ("-d", "--decode"),
+    "xxd": ("-r", "-revert"),
+    "openssl": ("-d",),
+    "gpg": ("-d", "--decrypt"),
+    "uudecode": (),
+    "rev": (),
+    "tr": (),
+    "gunzip": (),
+    "zcat": (),
+}
+"""Programs that turn unreadable text into readable one, with the option that makes them do it, if one does."""
+
+
+@per_script
+def downloads(script: Script) -> bool:
+    """Whether a command of the text brings something from the network."""
+    return any(program_name_of(command) in DOWNLOADERS for command in script.commands)
+
+
+@per_script
+def decodes(script: Script) -> bool:
+    """Whether a command of the text decodes something."""
+    return any(_decodes(command) for command in script.commands)
+
+
+def _decodes(command: Command) -> bool:
+    options = _DECODERS.get(program_name_of(command))
+    if options is None:
+        return False
+    return not options or any(word.text.startswith(options) for word in command.words[1:])
+
+
+def absolute(text: str, cwd: str | None) -> str:
+    """A path in normal form, from the folder the command runs in where that is known."""
+    return posixpath.normpath(text if text.startswith("/") or cwd is None else f"{cwd}/{text}")
+
+
+_DOWNLOAD_OPTIONS = OptionSpec(
+    short_values="oHXdFAuebcTmOPUDKwxrzyYCEQt",
+    long_values=("output", "output-document", "out", "header", "data", "request"),
+)
+_CURL = OptionSpec(short_values="oHXdFAuebcTmUDKwxrzyYCEQt", long_values=_DOWNLOAD_OPTIONS.long_values)
+_OUTPUT = ("-o", "--output", "-O", "--output-document", "--out")
+_COPIERS = frozenset({"cp", "mv", "install", "ln", "gcp", "gmv"})
+
+
+@per_script
+def downloaded(script: Script) -> frozenset[str]:
+    """The files the text fetches from the network, or writes from what it fetched, as normal paths."""
+    found: set[str] = set()
+    fetched = False
+    for command in script.commands:
+        name = program_name_of(command)
+        fetches = name in DOWNLOADERS
+        fetched = fetched or fetches
+        if fetches:
+            found.update(_outputs(command, name))
+        if fetches or (fetched and command.fed and (command.stdin is None or UNKNOWN in command.stdin)):
+            found.update(
+                absolute(redirect.target.text, command.cwd) for redirect in command.redirects if redirect.writes
+            )
+            if name in {"tee", "sponge"}:
+                found.update(absolute(word.text, command.cwd) for word in command.words[1:])
+        elif name in _COPIERS and found:
+            _copied(command, found)
+    return frozenset(found)
+
+
+def _outputs(command: Command, name: str) -> list[str]:
+    """The files a downloader names: by an option, else by the last part of the address."""
+    curl = name == "curl"
+    given = arguments(command.own_words, _CURL if curl else _DOWNLOAD_OPTIONS)
+    named = [
+        option.value.text
+        for option in given.options
+        if option.value is not None and (option.name in _OUTPUT[:2] if curl else option.name in _OUTPUT)
+    ]
+    if not named and (not curl or given.has("-O", "--remote-name", "-J")):
+        named = [word.text.partition("?")[0].rstrip("/").rpartition("/")[2] for _place, word in given.operands]
+    if name in {"scp", "sftp"} and given.operands:
+        target = given.operands[-1][1].text
+        named = [target, *(f"{target}/{text.rpartition(':')[2]}" for text in named)]
+    return [absolute(text, command.cwd) for text in named if text and text != "-"]
+
+
+def _copied(command: Command, found: set[str]) -> None:
+    operands = [word.text for word in command.words[1:] if not word.text.startswith("-")]
+    if len(operands) > 1 and any(absolute(text, command.cwd) in found for text in operands[:-1]):
+        target = operands[-1]
+        found.add(absolute(target, command.cwd))
+        found.update(absolute(f"{target}/{text.rpartition('/')[2]}", command.cwd) for text in operands[:-1])
+
+
+@per_script
+def cloned(script: Script) -> tuple[str, ...]:
+    """The folders into which the text clones repositories of other machines, each with a slash at its end."""
+    return tuple(
+        absolute(folder, command.cwd) + "/"
+        for command in script.commands
+        if program_name_of(command) in {"git", "gh", "hg", "svn"} and (folder := _clone_target(command))
+    )
+
+
+_CLONE = OptionSpec(short_values="bocju", long_values=("branch", "depth", "origin", "config", "reference", "template"))
+_REMOTE_MARKS = ("://", "@", "/")
+
+
+def _clone_target(command: Command) -> str:
+    """The folder of `git clone ADDRESS [FOLDER]`; empty for anything else and for folders of this machine."""
+    texts = [word.text for _place, word in arguments(command.own_words, _CLONE).operands]
+    if "clone" not in texts and "checkout" not in texts[:1]:
+        return ""
+    rest = texts[texts.index("clone") + 1 :] if "clone" in texts else texts[1:]
+    if not rest or rest[0].startswith((".", "/", "~")) or not any(mark in rest[0] for mark in _REMOTE_MARKS):
+        return ""
+    return rest[1] if len(rest) > 1 else rest[0].rstrip("/").rpartition("/")[2].removesuffix(".git")
+
+
+@per_script
+def made_executable(script: Script) -> frozenset[str]:
+    """The files the text makes executable, as normal paths."""
+    found: set[str] = set()
+    for command in script.commands:
+        if program_name_of(command) not in {"chmod", "gchmod"}:
+            continue
+        texts = [word.text for word in command.own_words[1:]]
+        modes = [text for text in texts if _adds_running(text)]
+        if modes:
+            found.update(absolute(text, command.cwd) for text in texts if text not in modes)
+    return frozenset(found)
+
+
+def _adds_running(mode: str) -> bool:
+    """Whether a mode lets the owner run the file."""
+    if mode.isdigit():
+        return len(mode) >= 3 and int(mode[-3]) % 2 == 1
+    return any(sign in mode and "x" in mode.partition(sign)[2] for sign in "+=")
+
+
+@per_script
+def dumps_environment(script: Script) -> bool:
+    """Whether a command of the text prints the whole environment."""
+    return any(_dumps(command) for command in script.commands)
+
+
+_DUMPERS = frozenset({"env", "printenv", "set", "export", "declare", "typeset"})
+
+
+def _dumps(command: Command) -> bool:
+    name = program_name_of(command)
+    if name in _DUMPERS:
+        return all(word.text in {"-p", "-x", "-0", "--null", "-px", "-xp"} for word in command.own_words[1:])
+    return False
+
+
+@per_script
+def searches_processes(script: Script) -> bool:
+    """Whether a command of the text looks for processes."""
+    return any(program_name_of(command) in _SEARCHERS for command in script.commands)
+
+
+_SEARCHERS = frozenset({"pgrep", "pidof", "lsof", "ps", "fuser", "ss", "netstat", "docker", "systemctl"})
+
+
+PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "text_downloads": lambda seen: downloads(seen.script),
+    "text_decodes": lambda seen: decodes(seen.script),
+    "text_dumps_environment": lambda seen: dumps_environment(seen.script),
+}

@@ -1,0 +1,111 @@
+"""One simple command as rules and predicates see it."""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import msgspec
+
+from signoff.policy.paths import PathFacts
+from signoff.policy.shell import UNKNOWN, Command, Script, Word
+from signoff.policy.shell.options import Arguments, matches
+
+
+class OwnFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the gateway knows of itself and of the user: paths, process, home."""
+
+    paths: PathFacts = PathFacts()
+    pid: int | None = None
+
+
+@lru_cache(maxsize=4096)
+def _begins(given: str, names: frozenset[str]) -> bool:
+    """Whether an option as given is the beginning of one of the names."""
+    return any(name.startswith(given) for name in names)
+
+
+class Seen:
+    """A command with its options read as one group of rules reads them.
+
+    `words` are the program's own, without those of a command it carries; `words[0]` is the program, or the module that
+    `python -m` runs. `name` is the program's folded name.
+    """
+
+    __slots__ = (
+        "_flags", "_given", "_long", "_operands", "_read", "command", "facts", "name", "script", "words",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        command: Command,
+        words: tuple[Word, ...],
+        name: str,
+        read: Callable[[tuple[Word, ...]], Arguments],
+        facts: OwnFacts,
+        script: Script,
+    ) -> None:
+        """Keep what is known; nothing is worked out before it is asked for. `read` reads options and operands."""
+        self.command = command
+        self.words = words
+        self.name = name
+        self.facts = facts
+        self.script = script
+        self._read = read
+        self._given: Arguments | None = None
+        self._operands: list[Word] | None = None
+        self._flags: frozenset[str] | None = None
+        self._long: tuple[str, ...] = ()
+
+    @property
+    def given(self) -> Arguments:
+        """The options and operands with their places."""
+        if self._given is None:
+            self._given = self._read(self.words)
+        return self._given
+
+    @property
+    def operands(self) -> list[Word]:
+        """The words that are no options and no values of options, in order."""
+        if self._operands is None:
+            self._operands = [word for _place, word in self.given.operands]
+        return self._operands
+
+    @property
+    def texts(self) -> list[str]:
+        """The operands' texts, with unknown stretches in them."""
+        return [word.text for word in self.operands]
+
+    @property
+    def cwd(self) -> str | None:
+        """The folder the command runs in, where it is known."""
+        return self.command.cwd
+
+    @property
+    def flags(self) -> frozenset[str]:
+        """The names of the options given, with their dashes."""
+        if self._flags is None:
+            self._flags = frozenset(option.name for option in self.given.options)
+            self._long = tuple([name for name in self._flags if len(name) >= 5 and name[:2] == "--"])
+        return self._flags
+
+    def has(self, *names: str) -> bool:
+        """Whether one of these options is given; a long one also by an unambiguous beginning."""
+        return self.has_any(frozenset(names))
+
+    def has_any(self, names: frozenset[str]) -> bool:
+        """The same for a set that is made once."""
+        if not self.flags.isdisjoint(names):
+            return True
+        return bool(self._long) and any(_begins(given, names) for given in self._long)
+
+    def values(self, *names: str) -> list[Word]:
+        """The values of these options, as often as they are given."""
+        return [
+            option.value
+            for option in self.given.options
+            if option.value is not None and any(matches(option.name, name) for name in names)
+        ]
+
+    @property
+    def perhaps_options(self) -> bool:
+        """Whether a word that is only known when the command runs may be an option."""
+        return any(UNKNOWN in word.text and (word.many or word.text[0] in {UNKNOWN, "-"}) for word in self.words[1:])

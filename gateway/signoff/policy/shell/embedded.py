@@ -1,0 +1,272 @@
+"""Shell text that stands inside texts of other languages: awk, sed, editors, debuggers, scripting languages.
+
+Each reader yields the shell texts it sees, with `UNKNOWN` for what is computed there, and none of them raises. They
+look for the usual ways to start a program, not for every way: the text as a whole is kept for the rules to judge.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from signoff.policy.shell.model import UNKNOWN
+from signoff.policy.shell.quoting import requote
+
+MAX_CHARS = 32 * 1024
+"""Longer texts are not searched; they count as one text that is not known."""
+
+MAX_FOUND = 64
+"""So many texts are taken from one; it keeps the search linear, and one that is not known stands for the rest."""
+
+_NEAR = 256
+"""How many tokens around a pipe of awk belong to its command."""
+
+_AWK_TOKEN = re.compile(r'"((?:[^"\\\n]|\\.)*)"|/(?:[^/\\\n]|\\.)+/|#[^\n]*|\|\|?|[;{}()\n]|\w+|[^\w\s]|[ \t]+', re.S)
+_ESCAPE = re.compile(r"\\(.)", re.S)
+_LETTERS = {"n": "\n", "t": "\t", "r": "\r"}
+_CALL = re.compile(
+    r"(?<![\w$])(?:system|exec|execl|execlp|execv|execvp|execSync|execFile|execFileSync|spawn|spawnSync|popen|popen2"
+    r"|popen3|shell_exec|passthru|proc_open|pcntl_exec|qx|capture2|capture2e|capture3|system2|os\.execute|io\.popen|run"
+    r"|doShellScript|command)\b\s*[\s(\[{]?(?=[^\n]{0,200}['\"`])"
+)
+_STRING = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`((?:[^`\\]|\\.)*)`", re.S)
+_BACKTICKS = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`|(?:%x|\bqx)([({\[/|!])((?:[^)}\]/|!\\]|\\.)*)", re.S)
+_INTERPOLATED = re.compile(r"#\{[^}]{0,200}\}|\$\{[^}]{0,200}\}|(?<!\\)[$@]\w+")
+
+
+def shell_texts(language: str, text: str) -> list[str]:
+    """The shell texts that a text of this language hands to a shell or starts as a program."""
+    reader = _READERS.get(language)
+    if reader is None or not text:
+        return []
+    if len(text) > MAX_CHARS:
+        return [UNKNOWN]
+    found = list(dict.fromkeys(islice(reader(text), MAX_FOUND + 1)))
+    return found if len(found) <= MAX_FOUND else [*found[:MAX_FOUND], UNKNOWN]
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda match: _LETTERS.get(match.group(1), match.group(1)), text)
+
+
+def _awk(text: str) -> Iterator[str]:
+    """`system(...)`, `print | "..."` and `"..." | getline`."""
+    tokens = [match for match in _AWK_TOKEN.finditer(text) if match.group().strip(" \t")]
+    words = [token.group() for token in tokens]
+    for place, word in enumerate(words):
+        if word == "system" and words[place + 1 : place + 2] == ["("]:
+            yield _awk_value(tokens[place + 2 : place + _NEAR], ")")
+        elif word == "|":
+            after = place + 1 + (words[place + 1 : place + 2] == ["&"])
+            if words[after : after + 1] == ["getline"]:
+                start = place
+                while start and place - start < _NEAR and words[start - 1] not in {";", "{", "}", "(", "\n", "="}:
+                    start -= 1
+                yield _awk_value(tokens[start:place], "")
+            else:
+                yield _awk_value(tokens[after : after + _NEAR], "")
+
+
+def _awk_value(tokens: list[re.Match[str]], end: str) -> str:
+    """The value of a concatenation: its strings, and what is not known between them."""
+    parts: list[str] = []
+    depth = 0
+    for token in tokens:
+        word = token.group()
+        if depth == 0 and (word == end or (not end and word in {";", "}", "\n", "|", ")"})):
+            break
+        depth += (word == "(") - (word == ")")
+        if token.group(1) is not None:
+            parts.append(_unescaped(token.group(1)))
+        elif word not in {"(", ")"}:
+            parts.append(UNKNOWN)
+    return "".join(parts)
+
+
+_MAX_MENDED = 16
+"""How many brackets without an end a script of sed may have before it counts as not known: each costs a second look."""
+
+
+class _Sed:
+    """Goes through a script of sed, looking for what GNU sed executes: `e`, and the flag `e` of `s`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.mended = 0
+
+    def run(self) -> Iterator[str]:
+        while self.at < len(self.text):
+            if self.mended > _MAX_MENDED:
+                yield UNKNOWN
+                return
+            self._skip(" \t\n;{}")
+            self._addresses()
+            if self.at >= len(self.text):
+                return
+            letter = self.text[self.at]
+            self.at += 1
+            if letter in "sy":
+                yield from self._substitution(letter)
+            elif letter == "e":
+                yield self._line().strip() or UNKNOWN
+            elif letter in "aicrRwW#":
+                self._line(continued=letter in "aic")
+            elif letter in "btT:":
+                self._word()
+
+    def _skip(self, characters: str) -> None:
+        while self.at < len(self.text) and self.text[self.at] in characters:
+            self.at += 1
+
+    def _addresses(self) -> None:
+        while self.at < len(self.text) and self.mended <= _MAX_MENDED:
+            mark = self.text[self.at]
+            if mark in "0123456789$,~+! \t":
+                self.at += 1
+            elif mark == "/" or (mark == "\\" and self.at + 1 < len(self.text)):
+                self.at += mark == "\\"
+                delimiter = self.text[self.at]
+                self.at += 1
+                self._segment(delimiter)
+                self._skip("IM")
+            else:
+                return
+
+    def _segment(self, delimiter: str) -> str:
+        start, inside = self.at, False
+        while self.at < len(self.text):
+            mark = self.text[self.at]
+            if mark == "\\":
+                self.at += 2
+                continue
+            if mark == delimiter and not inside:
+                break
+            inside = (inside and mark != "]") or (mark == "[" and not inside and delimiter != "[")
+            self.at += 1
+        else:
+            if inside:  # a bracket without an end is a plain character
+                self.mended += 1
+                found = self.text.find(delimiter, start)
+                self.at = found if found >= 0 else len(self.text)
+        text = self.text[start : self.at]
+        self.at += 1
+        return text
+
+    def _substitution(self, letter: str) -> Iterator[str]:
+        if self.at >= len(self.text):
+            return
+        delimiter = self.text[self.at]
+        self.at += 1
+        self._segment(delimiter)
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] != delimiter:
+            self.at += 2 if self.text[self.at] == "\\" else 1
+        replacement = self.text[start : self.at]
+        self.at += 1
+        while self.at < len(self.text) and self.text[self.at] not in "; \t\n}":
+            flag = self.text[self.at]
+            self.at += 1
+            if flag == "w":
+                self._line()
+            elif flag == "e" and letter == "s":
+                yield re.sub(r"\\[\d&]|(?<!\\)&", UNKNOWN, replacement).replace("\\", "")
+
+    def _line(self, *, continued: bool = False) -> str:
+        start = self.at
+        while self.at < len(self.text) and self.text[self.at] != "\n":
+            self.at += 2 if continued and self.text[self.at] == "\\" else 1
+        return self.text[start : self.at]
+
+    def _word(self) -> None:
+        while self.at < len(self.text) and self.text[self.at] not in ";\n":
+            self.at += 1
+
+
+def _sed(text: str) -> Iterator[str]:
+    yield from _Sed(text).run()
+
+
+_VI_SHELL = re.compile(
+    r"(?:^|[|:\n])[ \t]*(?:(?:silent|sil|exe\w*)!?\s+['\"]?)*[\d%.,$'<>+-]*\s*(?:r|re|read|w|write)?\s*!+(.+)"
+)
+_VI_TERMINAL = re.compile(r"(?:^|[|:\n])[ \t]*(?:ter|term|terminal|sh|shell|make|grep)\b!?\s*(?:\+\+\w+\s+)*(.*)")
+_VI_CALL = re.compile(r"\b(?:system|systemlist|termopen|jobstart|job_start)\(\s*(['\"])(.*?)\1")
+
+
+def _vi(text: str) -> Iterator[str]:
+    """`:!command` and its kin in the commands of vi, ed, more and less."""
+    for match in _VI_SHELL.finditer(text):
+        yield match.group(1)
+    for match in _VI_TERMINAL.finditer(text):
+        yield match.group(1)
+    for match in _VI_CALL.finditer(text):
+        yield match.group(2)
+
+
+_SHELL_ESCAPE = re.compile(
+    r"(?:^|\n)[ \t]*(?:\\!|\.shell\b|\.system\b|shell\b|platform\s+shell\b|system\b|!|pipe\b[^|\n]*\|)\s*(.+)"
+)
+
+
+def _escape(text: str) -> Iterator[str]:
+    r"""`shell command`, `!command`, `\! command` and `.system command` of debuggers and database clients."""
+    for match in _SHELL_ESCAPE.finditer(text):
+        yield match.group(1)
+
+
+def _tcl(text: str) -> Iterator[str]:
+    for match in re.finditer(r"(?:^|[;\n\[{])[ \t]*(?:spawn|exec|system|overlay)\s+(?:-\w+\s+)*([^\]\n;}]+)", text):
+        yield match.group(1)
+
+
+def _applescript(text: str) -> Iterator[str]:
+    for match in re.finditer(r'do\s+shell\s+script\s+"((?:[^"\\]|\\.)*)"', text):
+        yield _unescaped(match.group(1))
+
+
+def _scripting(text: str) -> Iterator[str]:
+    """Calls whose name says that they start a program, with the strings they are given; and backticks."""
+    for match in islice(_CALL.finditer(text), MAX_FOUND + 1):
+        end = min(len(text), match.end() + 2000)
+        strings: list[str] = []
+        position = match.end()
+        while (found := _STRING.match(text, _blanks(text, position, end))) is not None:
+            body = next(group for group in found.groups() if group is not None)
+            strings.append(_INTERPOLATED.sub(UNKNOWN, _unescaped(body)))
+            position = found.end()
+        if len(strings) == 1:
+            yield strings[0]
+        elif strings:
+            yield " ".join(string if UNKNOWN in string else requote(string) for string in strings)
+
+
+def _blanks(text: str, position: int, end: int) -> int:
+    while position < end and text[position] in " \t\r\n,([{.=>":
+        position += 1
+    return position
+
+
+def _with_backticks(text: str) -> Iterator[str]:
+    for match in _BACKTICKS.finditer(text):
+        body = match.group(1) if match.group(1) is not None else match.group(3)
+        yield _INTERPOLATED.sub(UNKNOWN, body)
+    yield from _scripting(text)
+
+
+_READERS: dict[str, Callable[[str], Iterator[str]]] = {
+    "awk": _awk,
+    "sed": _sed,
+    "vi": _vi,
+    "escape": _escape,
+    "tcl": _tcl,
+    "applescript": _applescript,
+    "perl": _with_backticks,
+    "ruby": _with_backticks,
+    "php": _with_backticks,
+    "javascript": _scripting,
+    "lua": _scripting,
+    "julia": _with_backticks,
+    "r": _scripting,
+    "elixir": _scripting,
+    "groovy": _scripting,
+}

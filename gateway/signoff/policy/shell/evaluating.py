@@ -1,0 +1,102 @@
+"""Text that the shell evaluates once more: arithmetic, subscripts that builtins take, prompts."""
+
+import re
+from typing import Protocol
+
+from signoff.policy.shell.model import UNKNOWN, Command, Word
+from signoff.policy.shell.options import OptionSpec, arguments
+from signoff.policy.shell.scope import Scope
+
+ARITHMETIC_TESTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
+"""Operators of tests whose operands are evaluated as arithmetic, or as a variable with a subscript."""
+
+PROMPTS = frozenset({"PS0", "PS1", "PS2", "PS4"})
+"""Variables whose value the shell expands when it prompts or traces."""
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_CHANGED = re.compile(
+    r"([A-Za-z_]\w*)(?:\[[^\]]{0,200}\])?\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)"
+)
+_MAX_NAMES = 64
+_MAX_ROUNDS = 64
+"""So many values are followed from one expression: variables may name each other in a ring."""
+
+_NAMES_TAKEN = frozenset({"unset", "read", "mapfile", "readarray", "wait", "getopts", "test", "[", "printf"})
+_DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly"})
+_DECLARING_OPTIONS = OptionSpec()
+
+
+class Reader(Protocol):
+    """What evaluation needs from the machine."""
+
+    scope: Scope
+    commands: list[Command]
+
+    def expand(self, text: str) -> None:
+        """Read the substitutions in a text that the shell expands as between double quotes."""
+
+
+def arithmetic(machine: Reader, text: str) -> None:
+    """Follow an expression: substitutions in it, and in the values of the variables it names."""
+    seen: set[str] = set()
+    todo = [text]
+    while todo and len(seen) < _MAX_ROUNDS:
+        current = todo.pop()
+        if current in seen:
+            continue
+        seen.add(current)
+        if "$(" in current or "`" in current:
+            machine.expand(current)
+        for name in _NAME.findall(current)[:_MAX_NAMES]:
+            todo += machine.scope.values.get(name, ())
+
+
+def changed(machine: Reader, text: str) -> None:
+    """Forget the variables that an arithmetic expression sets; its value is not computed."""
+    if "=" in text or "++" in text or "--" in text:
+        for match in _CHANGED.finditer(text):
+            machine.scope.forget(match.group(1) or match.group(2))
+
+
+def builtin(machine: Reader, words: tuple[Word, ...]) -> None:
+    """Follow what a builtin evaluates of its words."""
+    name = words[0].text
+    if name == "let":
+        for word in words[1:]:
+            arithmetic(machine, word.text)
+            changed(machine, word.text)
+    elif name in _NAMES_TAKEN:
+        if name == "printf":
+            words = words[1:3] if words[1:2] == (Word("-v"),) else ()
+        for word in words[1:]:
+            _subscript(machine, word.text)
+    elif name in _DECLARING:
+        _declared(machine, words)
+
+
+def _subscript(machine: Reader, text: str) -> None:
+    name, bracket, index = text.partition("[")
+    if bracket and name:
+        arithmetic(machine, index)
+        machine.scope.forget(name)
+
+
+def _declared(machine: Reader, words: tuple[Word, ...]) -> None:
+    """`declare 'a[...]=1'`, and with `-i` or `-n` the values, which are expressions or names with subscripts."""
+    given = arguments(words, _DECLARING_OPTIONS)
+    evaluates = given.has("-i", "-n")
+    for _place, word in given.operands:
+        target, equals, value = word.text.partition("=")
+        _subscript(machine, target)
+        if evaluates and equals:
+            arithmetic(machine, value)
+        if given.has("-i", "-n", "-u", "-l", "-c"):
+            machine.scope.change(target)
+            if given.has("-n") and value.isidentifier():
+                machine.scope.change(value)
+
+
+def assigned(machine: Reader, name: str, value: str) -> None:
+    """Follow a value whose variable the shell expands by itself."""
+    if name in PROMPTS and value and UNKNOWN not in value:
+        machine.expand(value)

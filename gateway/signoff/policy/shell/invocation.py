@@ -1,0 +1,148 @@
+"""One simple command as it stands in a text: its redirections, assignments and words, for each value they may have."""
+
+import tree_sitter
+
+from signoff.policy.shell import simple, words
+from signoff.policy.shell.expansion import MAX_ALTERNATIVES
+from signoff.policy.shell.machine import UNREADABLE, Io, Machine
+from signoff.policy.shell.model import UNKNOWN, Word
+from signoff.policy.shell.redirections import Redirections
+from signoff.policy.shell.syntax import children_of
+
+Node = tree_sitter.Node
+
+_BLANKS = b" \t\n\\"
+
+_CHECK_EVERY = 16
+"""After so many words of one command the time is looked at."""
+
+
+def command(machine: Machine, node: Node, io: Io) -> str | None:
+    """Walk a simple command; what it prints, or None when that is not known."""
+    return with_redirects(machine, node, [], io)
+
+
+def with_redirects(machine: Machine, node: Node, around: list[Node], io: Io) -> str | None:
+    """Walk a simple command with its own redirections and those that stand `around` it."""
+    text = machine.source[node.start_byte : node.end_byte]
+    nodes = children_of(node)
+    if b"\n" in text and (cut := _lost_line(machine.source, nodes)):
+        rest = machine.source[nodes[cut].start_byte : node.end_byte].decode("utf-8", "replace")
+        _with_redirects(machine, nodes[:cut], around, io, text)
+        return machine.read(rest, io)
+    return _with_redirects(machine, nodes, around, io, text)
+
+
+def _lost_line(source: bytes, nodes: list[Node]) -> int:
+    """The place of the first word of a line that the grammar took for more of the line before it, or 0: that happens to
+    a line with a redirection behind a pipeline of three."""
+    for place in range(1, len(nodes)):
+        if b"\n" in source[nodes[place - 1].end_byte : nodes[place].start_byte]:
+            return place
+    return 0
+
+
+def lost_start(source: bytes, node: Node) -> int | None:
+    """Where the lost line starts in the last command of a construct, or None where none was lost there."""
+    while node.type != "command" and node.named_children:
+        node = node.named_children[-1]
+    cut = _lost_line(source, node.children)
+    return node.children[cut].start_byte if cut else None
+
+
+def _with_redirects(machine: Machine, nodes: list[Node], around: list[Node], io: Io, text: bytes) -> str | None:
+    if not around and b"<" not in text and b">" not in text:
+        return _resolved(machine, nodes, io, text)
+    redirects = [child for child in nodes if child.type.endswith("_redirect")] + around
+    if not redirects:
+        return _resolved(machine, nodes, io, text)
+    found = Redirections(machine, redirects, io)
+    outside = around[0].start_byte if around else 0
+    behind = found.arguments
+    if around and behind and b"\n" in machine.source[nodes[-1].end_byte : outside]:
+        # `a | b | c` and a line `> file d`: what stands behind the file is a command of its own.
+        rest = machine.source[behind[0].start_byte : behind[-1].end_byte].decode("utf-8", "replace")
+        machine.read(rest, found.io)
+        behind = []
+    return found.finish(_resolved(machine, nodes, found.io, text, tuple(behind), outside))
+
+
+def _resolved(
+    machine: Machine, nodes: list[Node], io: Io, text: bytes, behind: tuple[Node, ...] = (), outside: int = 0
+) -> str | None:
+    """Resolve the words and run them for each value they may have. Redirections among the nodes were looked at.
+
+    `behind` are words that stand behind redirections, `outside` is where the first of those around it starts.
+    """
+    assignments: tuple[tuple[str, str], ...] = ()
+    found: list[list[Word]] = [[]]
+    source = machine.source
+    end = nodes[0].start_byte if nodes else 0
+    for count, node in enumerate(nodes, 1):
+        if count % _CHECK_EVERY == 0:
+            machine.deadline.check()
+        start = node.start_byte
+        if start - end > 1:
+            _skipped(machine, found, end, start)
+        end = node.end_byte
+        word = words.fixed(source, start, end)
+        if word is not None:
+            for before in found:
+                before.append(word)
+            continue
+        kind = node.type
+        if kind == "variable_assignment":
+            given = words.assigned(machine, node)
+            assignments += tuple((name, value) for name, values in given for value in values)
+        elif kind == "subshell":
+            # `time (...)`: the grammar takes the keyword for a program and the group for a part of its words.
+            machine.statement(node, io)
+        elif kind != "comment" and not kind.endswith("_redirect"):
+            found = _behind(found, words.alternatives(machine, node))
+    if outside - end > 1:
+        _skipped(machine, found, end, outside)
+    for node in behind:
+        found = _behind(found, words.alternatives(machine, node))
+    return _run(machine, found, io, assignments, text)
+
+
+def _run(
+    machine: Machine, found: list[list[Word]], io: Io, assignments: tuple[tuple[str, str], ...], text: bytes
+) -> str | None:
+    """Run each line of words."""
+    io = Io(
+        stdin=io.stdin,
+        fed=io.fed,
+        redirects=io.redirects,
+        chain=io.chain,
+        place=io.place,
+        assignments=io.assignments + assignments,
+        source=text.decode("utf-8", "replace"),
+    )
+    if len(found) == 1:
+        return simple.run(machine, tuple(found[0]), io)
+    with machine.perhaps():
+        for one in found:
+            simple.run(machine, tuple(one), io)
+    return None
+
+
+def _skipped(machine: Machine, found: list[list[Word]], start: int, end: int) -> None:
+    """What stands between two words and is no blank: the grammar loses a dash before a here-document."""
+    lost = machine.source[start:end].strip(_BLANKS)
+    if lost == b"-":
+        for before in found:
+            before.append(Word("-"))
+    elif lost:
+        machine.problems.setdefault(UNREADABLE)
+
+
+def _behind(found: list[list[Word]], part: list[list[Word]]) -> list[list[Word]]:
+    """Each line of words so far with each value of the next word; too many become one that is not known."""
+    if len(part) == 1:
+        for before in found:
+            before.extend(part[0])
+        return found
+    if len(found) * len(part) > MAX_ALTERNATIVES:
+        return [[*before, Word(UNKNOWN, many=True)] for before in found]
+    return [[*before, *following] for before in found for following in part]

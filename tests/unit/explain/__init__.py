@@ -1,0 +1,1 @@
+"""Telling why: trees, rules, rungs, imports and replays."""

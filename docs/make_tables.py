@@ -8,7 +8,9 @@ this script would write, so a new setting, route, metric or command cannot stay 
 
 from __future__ import annotations
 
+import ast
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,11 +35,13 @@ from signoff.model import (
     Outcome,
     replace,
 )
+from signoff.policy import python, ruleset, windows
 from signoff.server.openapi import errors_of
 from signoff.server.table import ROUTES
 from signoff.telemetry import Telemetry
 
 FOLDER = Path(__file__).resolve().parent
+PACKAGE = FOLDER.parent / "gateway" / "signoff"
 BLOCK = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 PLACE_ARGUMENTS = ("config", "profile", "as_json")
 """Options that every command has which talks to a gateway; told once."""
@@ -55,7 +59,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def settings() -> str:
     """Every setting."""
     heads = ("setting", "default", "unit", "meaning", "variable")
-    rows = ((f"`{row.name}`", _code(row.default), row.unit, row.doc, f"`{row.env}`") for row in settings_table())
+    rows = ((f"`{row.name}`", _code(row.default), row.unit, row.doc, _env(row.env)) for row in settings_table())
     return table(heads, rows)
 
 
@@ -63,6 +67,11 @@ def _code(text: str) -> str:
     """A literal default as code; one that is told in words stays words."""
     literal = text[:1].isdigit() or text[:1] in ("[", '"') or text in ("true", "false")
     return f"`{text}`" if literal else text
+
+
+def _env(name: str) -> str:
+    """A variable as code; a setting that is whole tables has none."""
+    return f"`{name}`" if name else "none"
 
 
 def routes() -> str:
@@ -135,6 +144,71 @@ def _first(command: click.Command) -> str:
     return " ".join((command.help or "").split("\n\n")[0].split())
 
 
+# --- rules -----------------------------------------------------------------------------------------
+
+THEMES = ("floors.toml", *ruleset.rule_files(), "python.toml", "windows.toml")
+"""The files of rules in their order on the page."""
+
+
+def rules() -> str:
+    """The rules that ask or block, theme by theme."""
+    parts = []
+    for file in THEMES:
+        rows = list(dict.fromkeys(_rules_of(file)))
+        if rows:
+            parts.append(f"### {file.removesuffix('.toml').replace('_', ' ').capitalize()}\n\n")
+            parts.append(table(("rule", "severity", "verdict", "a command that"), rows) + "\n")
+    return "\n" + "".join(parts)
+
+
+def _rules_of(file: str) -> Iterator[tuple[str, str, str, str]]:
+    if file == "windows.toml":
+        yield from ((f"`{row.key}`", "critical", "block", row.description) for row in windows.table())
+        return
+    for rule in python.shipped().rules if file == "python.toml" else ruleset.load(file).rule:
+        if rule.verdict != "allow":
+            yield f"`{rule.key}`", rule.severity, rule.verdict, rule.sentence
+
+
+# --- modules ---------------------------------------------------------------------------------------
+
+
+def modules() -> str:
+    """The modules and packages of the gateway, from the top layer down; those that any layer may use come last."""
+    layers = list(_layers())
+    placed = {name for layer in layers for name in layer}
+    others = sorted(_names(PACKAGE) - placed - {"__main__"})
+    rows = [
+        (str(number), f"`{name}`", _about(PACKAGE, name)) for number, layer in enumerate(layers, 1) for name in layer
+    ]
+    return table(("layer", "module", "what it is"), [*rows, *(("any", f"`{n}`", _about(PACKAGE, n)) for n in others)])
+
+
+def modules_of_policy() -> str:
+    """The same of judgement alone."""
+    folder = PACKAGE / "policy"
+    return table(("module", "what it is"), ((f"`policy/{n}`", _about(folder, n)) for n in sorted(_names(folder))))
+
+
+def _layers() -> Iterator[list[str]]:
+    """The layers as `lint-imports` checks them."""
+    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text("utf-8"))
+    [layers] = [each["layers"] for each in project["tool"]["importlinter"]["contracts"] if each["type"] == "layers"]
+    yield from (re.findall(r"signoff\.(\w+)", layer) for layer in layers)
+
+
+def _names(folder: Path) -> set[str]:
+    found = {file.stem for file in folder.glob("*.py")} | {file.parent.name for file in folder.glob("*/__init__.py")}
+    return found - {"__init__"}
+
+
+def _about(folder: Path, name: str) -> str:
+    """The first sentence of its docstring."""
+    file = folder / name / "__init__.py" if (folder / name).is_dir() else folder / f"{name}.py"
+    text = ast.get_docstring(ast.parse(file.read_text("utf-8"))) or ""
+    return re.split(r"(?<=\.)\s", " ".join(text.split("\n\n")[0].split()))[0]
+
+
 # --- endings and states ----------------------------------------------------------------------------
 
 T0 = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -183,6 +257,8 @@ def rows_of_endings() -> Iterator[ApprovalRequest]:
         elif outcome == "denied":
             yield replace(BASE, outcome=outcome, decided_by=(ANA,))
             yield replace(BASE, outcome=outcome, decided_by=(ANA,), reason="wrong branch")
+            again = replace(BASE, repeat_of="req_0", repeat_short="8ZT4C", repeat_at=T0 - timedelta(minutes=2))
+            yield replace(again, outcome=outcome, decided_by=(ANA,))
         elif outcome == "cancelled":
             for cause in get_args(Cause):
                 by = ANA if cause in BY_PEOPLE else None
@@ -240,6 +316,9 @@ MADE: dict[str, Callable[[], str]] = {
     "routes": routes,
     "metrics": metrics,
     "command-line": command_line,
+    "rules": rules,
+    "modules": modules,
+    "modules-policy": modules_of_policy,
     "endings": endings,
     **{f"diagram-{name}": _diagram(name) for name in TABLES},
 }

@@ -214,7 +214,7 @@ def _line(line: Line, theme: dict[str, str], x: int, y: int) -> str:
 
 
 def _width_of(button: Button) -> int:
-    return round(width([(button[0], "bold")]) * 0.96) + 28
+    return round(width([(button[0], "plain")]) * 1.03) + 28
 
 
 def _fitting(row: Sequence[Button], room: int, look: Look) -> list[list[Button]]:

@@ -10,6 +10,8 @@ from msgspec import Struct
 from signoff.model import Actor, Key, Person, Scope, Session
 from signoff.settings import Profile
 
+_MANY = ("role:", "group:")
+"""What begins an approver that stands for many people."""
 Operation = Literal["decide", "stop", "new", "revoke", "yolo", "read", "admin"]
 
 
@@ -95,7 +97,12 @@ def listed_on(profile: Profile, platform: str) -> tuple[str, ...]:
         principal = profile.principals.get(name)
         accounts = principal.accounts if principal is not None else (f"{platform}:{name}",)
         found |= {account.partition(":")[2]: None for account in accounts if account.startswith(f"{platform}:")}
-    return tuple(user for user in found if not user.startswith(("role:", "group:")))
+    return tuple(user for user in found if not user.startswith(_MANY))
+
+
+def groups_on(profile: Profile, platform: str) -> tuple[str, ...]:
+    """The roles and groups of a platform whose members may decide, each once and as it stands in the settings."""
+    return tuple(dict.fromkeys(name for name in profile.approvers.get(platform, ()) if name.startswith(_MANY)))
 
 
 def principal_of(profile: Profile, person: Person) -> str | None:

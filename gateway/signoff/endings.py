@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from signoff.answers import done_answer, lost_answer
+from signoff.changes.bypassing import BYPASS
 from signoff.changes.grants import time_box
 from signoff.display import shown
 from signoff.durations import clock, duration, duration_long, window, window_long
@@ -114,6 +115,8 @@ def _approved_message(row: ApprovalRequest, now: datetime) -> str:
     by = row.decided_by[0] if row.decided_by else Actor(type="system")
     if by.type == "grant":
         return t("agent.approved.grant")
+    if by.type == "policy" and by.rule == BYPASS:
+        return t("agent.approved.bypass")
     if by.type == "policy":
         return by_policy("agent.approved", by)
     if row.choice and time_box(row.choice):

@@ -88,7 +88,7 @@ class Other(Struct, frozen=True, kw_only=True):
 
 
 class Yolo(Struct, frozen=True, kw_only=True):
-    """`yolo [minutes|off]`. `minutes` None: none were typed. `word`: what stands there is neither, so nothing is done."""
+    """`yolo [minutes|off]`. `minutes` None: none were typed. `word`: it is neither, so nothing is done."""
 
     minutes: int | None = None
     off: bool = False

@@ -85,6 +85,10 @@ class ProfileInbox:
         """Whose press is to be expected."""
         return self._taps.approvers(self._profile, self._info.platform)
 
+    def groups(self) -> Sequence[str]:
+        """Whose membership counts."""
+        return self._taps.groups(self._profile, self._info.platform)
+
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """Open cards are posted anew in the chat's new id."""
         change = partial(

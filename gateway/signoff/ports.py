@@ -154,6 +154,11 @@ class Inbox(Protocol):
         """The users of this platform who may decide and are named one by one: those whose press is to be expected."""
         ...
 
+    def groups(self) -> Sequence[str]:
+        """The `role:` and `group:` ids of this platform whose members may decide. A platform that does not tell them
+        with a press is asked for these alone; who is in one has it in `Person.groups`."""
+        ...
+
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """A chat got a new id; open cards are posted anew there."""
         ...
@@ -287,6 +292,16 @@ class Introduction(Struct, frozen=True, kw_only=True):
     """Where a person begins a direct chat with it."""
     invite_url: str | None = None
     """By which it is added to a server, with exactly the permissions that it needs."""
+
+
+@runtime_checkable
+class GroupCheckup(Protocol):
+    """What a `Checkup` has besides where the platform is asked who is in a group."""
+
+    async def group(self, group: str) -> Finding:
+        """Whether the members of this approver, such as `group:S0123ABCD`, can be told. Never raises for what is wrong
+        at the platform."""
+        ...
 
 
 class Checkup(Protocol):

@@ -131,9 +131,7 @@ class Sessions:
 
         return await self._store.transact(change)
 
-    async def end_bypass(
-        self, profile: str, session_id: str, by: Actor, *, place: Destination | None = None
-    ) -> Bypass:
+    async def end_bypass(self, profile: str, session_id: str, by: Actor, *, place: Destination | None = None) -> Bypass:
         """Ask again in the session; `before` of the answer is None where nothing was bypassed. Raises
         `SessionNotFound`."""
 
@@ -273,7 +271,6 @@ def _declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None) 
     if declaration.parent is not None and not same_child:
         turns = tx.find(Turn, "open_session", session_key(profile, declaration.parent))
         parent_turn = turns[-1].turn_id if turns else None
-    open_before = known if known is not None and known.closed_at is None else None
     session = Session(
         profile=profile,
         session_id=declaration.session_id,
@@ -285,9 +282,9 @@ def _declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None) 
         parent_turn=parent_turn,
         generation=known.generation + (known.closed_at is not None) if known else 0,
         created_at=known.created_at if known else tx.now,
-        bypass_until=open_before.bypass_until if open_before else None,
-        bypass_by=open_before.bypass_by if open_before else None,
-        bypass_place=open_before.bypass_place if open_before else None,
+        bypass_until=known.bypass_until if known else None,
+        bypass_by=known.bypass_by if known else None,
+        bypass_place=known.bypass_place if known else None,
         bypass_message=known.bypass_message if known else None,
     )
     tx.put(session)

@@ -123,7 +123,9 @@ class Sweeper:
             await self._sweep(ApprovalRequest, now, lambda keys: sweeping.sweep_requests),
             await self._sweep(Turn, now, lambda keys: partial(sweeping.sweep_turns, seen=self._waiters.seen(keys))),
             await self._sweep(Notifier, now, lambda keys: sweeping.sweep_notifiers),
-            await self._sweep(Session, now, lambda keys: partial(sweeping.sweep_bypasses, card=partial(over_card, now=now))),
+            await self._sweep(
+                Session, now, lambda keys: partial(sweeping.sweep_bypasses, card=partial(over_card, now=now))
+            ),
         )
         return BATCH in counts
 

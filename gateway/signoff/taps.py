@@ -6,7 +6,7 @@ from functools import partial
 from typing import Protocol
 
 from signoff import drills
-from signoff.authorize import Refused, listed_on, person_may
+from signoff.authorize import Refused, groups_on, listed_on, person_may
 from signoff.broker import Broker
 from signoff.cards import REASONS, reason_cut
 from signoff.changes import tapping
@@ -65,6 +65,10 @@ class Taps:
     def approvers(self, profile: str, platform: str) -> tuple[str, ...]:
         """The users of a platform who may decide there and are named one by one."""
         return listed_on(self._broker.profile(profile), platform)
+
+    def groups(self, profile: str, platform: str) -> tuple[str, ...]:
+        """The roles and groups of a platform whose members may decide there."""
+        return groups_on(self._broker.profile(profile), platform)
 
     async def tap(self, profile: str, tap: Tap, info: AdapterInfo) -> Answer:
         """Answer a press. Only a store that cannot save raises nothing and says so."""

@@ -6,6 +6,7 @@ said when it was asked, that is told.
 
 from __future__ import annotations
 
+import time
 from typing import Literal
 
 from msgspec import Struct
@@ -23,6 +24,8 @@ MAX_LINES = 12
 """As many commands of a tree stand in a message."""
 MAX_SEEN = 10
 PERSON_RUNG = "person"
+HURRY = 4
+"""So much less time than for judging is spent on one tree: a page may show many, and the loop waits for each."""
 _NO_SETTINGS = Profile()
 
 
@@ -62,9 +65,7 @@ class Why(Struct, frozen=True, kw_only=True):
 
 def why_of(row: ApprovalRequest, profile: Profile | None = None) -> Why:
     """All of it. `profile` has the operator's own rules; None: only those that come with the package are asked."""
-    found = _explained(row, profile or _NO_SETTINGS)
-    by_rules = found.verdict.rule_keys
-    same = set(by_rules) == set(row.rule_keys) or row.rung not in ("", PERSON_RUNG) or profile is None
+    found = explained(row, profile)
     return Why(
         request_id=row.request_id,
         short_id=row.short_id,
@@ -76,15 +77,27 @@ def why_of(row: ApprovalRequest, profile: Profile | None = None) -> Why:
         tree=tuple(map(_line, tree(found))),
         more=found.more,
         problems=tuple(shown(problem, prose=True) for problem in found.problems),
-        rules_now=None if same else by_rules,
+        rules_now=rules_now(row, found, profile),
     )
 
 
-def _explained(row: ApprovalRequest, profile: Profile) -> Explanation:
-    """Judged as if a person could answer: what is told is what was seen, whoever decided."""
+def rules_now(row: ApprovalRequest, found: Explanation, profile: Profile | None) -> tuple[str, ...] | None:
+    """The rules that would speak by now; None where they are those that spoke, or where that cannot be told."""
+    compared = profile is not None and not found.problems and row.rung in ("", PERSON_RUNG)
+    by_rules = found.verdict.rule_keys
+    return by_rules if compared and set(by_rules) != set(row.rule_keys) else None
+
+
+def explained(row: ApprovalRequest, profile: Profile | None) -> Explanation:
+    """Judged anew as if a person could answer: what is told is what was seen, whoever decided. Texts are not masked."""
+    profile = profile or _NO_SETTINGS
     session = Session(profile=row.profile, session_id=row.session_id, kind="chat", created_at=row.created_at)
     context, _ = context_of(row.action, profile, AgentSettings(), session, session, attended=True, now=row.created_at)
-    return explain(kind_of(row.action), judged_text(row.action), context)
+    return explain(kind_of(row.action), judged_text(row.action), context, clock=_hurried)
+
+
+def _hurried() -> float:
+    return time.thread_time() * HURRY
 
 
 def _line(line: TreeLine) -> WhyLine:
@@ -111,7 +124,7 @@ def why_lines(row: ApprovalRequest, profile: Profile | None = None) -> list[str]
         f"{row.short_id} · {title}",
         *why.why[:MAX_SEEN],
         *tree_lines(why),
-        _decided(row),
+        decided_line(row),
         t("why.digest", digest=row.digest),
     ]
 
@@ -138,7 +151,7 @@ def _told(line: WhyLine) -> str:
     return t(f"why.{line.verdict}s", index=line.number, part=part, rule=", ".join(line.rules))
 
 
-def _decided(row: ApprovalRequest) -> str:
+def decided_line(row: ApprovalRequest) -> str:
     """What decided: the rung, a grant, an earlier denial, or nothing, so that a person is asked."""
     granted = [actor.grant_id for actor in row.decided_by if actor.type == "grant" and actor.grant_id]
     if granted:

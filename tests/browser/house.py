@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 from signoff.config import load_config
 from signoff.serving import Addresses, run_gateway
 
 CHROMIUM = Path("/usr/bin/chromium")
-WITHIN_MS = 10_000
+WITHIN_MS = 20_000
+"""How long a page may take for what must show; generous, since the machine may be busy."""
+expect.set_options(timeout=WITHIN_MS)
 
 
 class House:

@@ -83,7 +83,7 @@ async def test_a_tab_left_open_over_a_restart_comes_back_by_itself(browser: Brow
     await expect(page.get_by_text("Connection lost since")).to_be_visible()
     await article.get_by_role("button", name="Approve once, request").click(force=True)
     await house.start()
-    await expect(page.get_by_text("Connection lost since")).to_be_hidden(timeout=15_000)
+    await expect(page.get_by_text("Connection lost since")).to_be_hidden(timeout=30_000)
     assert (await house.record(record["request_id"]))["status"] == "pending"
     later = await house.ask("rm -rf ./build")
     await expect(page.locator(f"#r-{later['short_id']}")).to_be_visible()

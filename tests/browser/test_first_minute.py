@@ -7,6 +7,7 @@ and an interpreter is there that everybody may run, it belongs to a user who own
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import os
 import re
@@ -30,7 +31,8 @@ NEEDED = ("gateway", "adapters", "pyproject.toml", "README.md", "LICENSE", "CHAN
 NEWCOMER = 54_321
 """A user id that nothing on the machine belongs to; it needs no entry in the list of users."""
 INSTALLED_WITHIN_S, WITHIN_S = 100.0, 30.0
-FIRST_CARD_WITHIN_S = 10.0
+FIRST_CARD_WITHIN_S = 20.0
+"""A few seconds on a machine that has nothing else to do."""
 HANDED_ON = ("PIP_", "SSL_", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 """Of the environment: how this machine reaches the package index."""
 
@@ -107,6 +109,7 @@ class Output:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.seen = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     async def until(self, pattern: str, within_s: float = WITHIN_S) -> re.Match[str]:
         """Read up to the pattern."""
@@ -115,7 +118,7 @@ class Output:
             while (found := re.search(pattern, self.seen, re.MULTILINE)) is None:
                 chunk = await self.process.stdout.read(65536)
                 assert chunk, f"no {pattern!r} in:\n{self.seen}"
-                self.seen += chunk.decode("utf-8", "replace")
+                self.seen += self._decoder.decode(chunk)
         return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 import aiohttp
@@ -11,6 +10,7 @@ from aiohttp import web
 from playwright.async_api import Browser, expect
 
 from tests.browser.house import House, enter, open_house
+from tests.ports import free_port
 
 
 async def test_what_another_port_gets_of_a_browser_decides_nothing(browser: Browser, house: House) -> None:
@@ -69,9 +69,7 @@ async def test_two_log_ins_of_one_browser_both_answer(browser: Browser, house: H
 
 
 async def test_a_host_name_of_its_own(browser: Browser, tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     house = House(tmp_path, gateway=f'console_url = "http://signoff-5d1c.localhost:{port}"')
     house.api = f"http://127.0.0.1:{port}"
     await house.start()

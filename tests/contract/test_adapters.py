@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Literal
@@ -12,6 +11,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 from tests.platforms.telegram import FaultKind, SeenMessage, TelegramPlatform, TelegramServer, rules
+from tests.ports import free_port
 
 from signoff.errors import SendAmbiguous
 from signoff.model import Answer, Attachment, Destination, Span
@@ -220,13 +220,6 @@ def as_seen(message: SeenMessage) -> Seen:
         file=None if document is None else Attachment(document.file_name, document.content),
         prompt=message.placeholder if message.force_reply else None,
     )
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @asynccontextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
@@ -13,6 +12,7 @@ import pytest
 from aiohttp import web
 from tests.platforms.discord import DiscordPlatform, DiscordServer, FaultKind, SeenMessage
 from tests.platforms.discord.markdown import read
+from tests.ports import free_port
 
 from signoff.errors import SendAmbiguous
 from signoff.model import Answer, Attachment, Destination, Span
@@ -242,13 +242,6 @@ def as_seen(message: SeenMessage) -> Seen:
         silent=message.silent,
         file=Attachment(message.files[0].file_name, message.files[0].content) if message.files else None,
     )
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @asynccontextmanager

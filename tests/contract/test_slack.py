@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import pytest
 from aiohttp import web
-from tests.contract.test_adapters import free_port
 from tests.platforms.slack import FaultKind, SeenMessage, SlackPlatform, SlackServer
+from tests.ports import free_port
 
 from signoff.errors import SendAmbiguous
 from signoff.model import Answer, Attachment, Destination, Span

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +20,7 @@ import pytest
 from signoff.config import load_config
 from tests.docs.pages import PAGES, ROOT, Block, blocks
 from tests.platforms.telegram import TelegramPlatform, TelegramServer
+from tests.ports import free_port
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the blocks are for a POSIX shell")
 
@@ -41,14 +41,28 @@ ALONE = {"docs/embedding.md"}
 SAYS = {
     "README.md": [
         "The store and its folder are removed.",
-        "deployed",
+        "allow (low): Runs git, pytest.",
+        "ask (high): Deletes folders and everything in them.",
+        "block (critical): Deletes the root filesystem.",
+        "building",
         "Approved once. Run exactly this action, once, now.",
         '"state":"succeeded"',
     ],
+    "docs/allowlist.md": ["Decided by the rung allowlist", "Decided by the rung person"],
     "docs/commands.md": ["one\ntwo", "exit code 3", "exit code 127", '{"id":"'],
     "docs/console.md": ["/console/link/"] * 2,
     "docs/discord.md": ["https://discord.com/developers/applications", "Leave the privileged intents off"],
     "docs/doctor.md": ["no problems, no warnings."],
+    "docs/judgement.md": [
+        "Runs git.",
+        "privilege.root",
+        "person     ",
+        '"verdict":"ask"',
+        "The allowlist has",
+        "git status *",
+        "Written.",
+        "let run then, forbidden now  1",
+    ],
     "docs/security.md": ["signs from the next start on"],
     "docs/slack.md": ["Create New App", "- im:write", "socket_mode_enabled: true"],
     "docs/operations.md": ["signoff_approvals_pending 0.0", '"default/telegram"', "live"],
@@ -117,16 +131,13 @@ def _step(block: Block) -> str:
 
 
 def _environ(folder: Path, telegram_url: str) -> dict[str, str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     return {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(folder),
         "LANG": "C.UTF-8",
         "TELEGRAM_TOKEN": TOKEN,
         "SIGNOFF_PLATFORMS__TELEGRAM__API_BASE_URL": telegram_url,
-        "SIGNOFF_GATEWAY__PORT": str(port),
+        "SIGNOFF_GATEWAY__PORT": str(free_port()),
         "SIGNOFF_GATEWAY__STATE_DIR": "state",
     }
 

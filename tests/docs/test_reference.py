@@ -29,7 +29,7 @@ from signoff.console.door import INSIDE, OPEN
 from signoff.errors import ClaimRefused, SignoffError
 from signoff.grammar import ALIASES, VERBS
 from signoff.model import CAUSES, OUTCOMES
-from signoff.ports import ChatAdapter, Checkup, Inbox, Store
+from signoff.ports import ChatAdapter, Checkup, GroupCheckup, Inbox, Store
 from signoff.server.on_approvals import CLAIM_CODES
 from signoff.server.openapi import document
 from signoff.server.table import ROUTES
@@ -122,7 +122,7 @@ def console_routes() -> set[str]:
     found = set()
     for method, pattern, _ in (*OPEN, *INSIDE):
         path = re.sub(r"\([^)]*\)", "{id}", pattern.removesuffix("/?")).replace("\\.", ".")
-        assert re.fullmatch(r"/[a-z./{}]+", path), pattern
+        assert re.fullmatch(r"/[a-z./{}-]+", path), pattern
         found.add(f"{method} {path}")
     return found
 
@@ -262,7 +262,13 @@ def test_exit_codes() -> None:
 
 @pytest.mark.parametrize(
     ("page", "port"),
-    [("adapters.md", ChatAdapter), ("adapters.md", Checkup), ("adapters.md", Inbox), ("stores.md", Store)],
+    [
+        ("adapters.md", ChatAdapter),
+        ("adapters.md", Checkup),
+        ("adapters.md", GroupCheckup),
+        ("adapters.md", Inbox),
+        ("stores.md", Store),
+    ],
 )
 def test_every_method_of_a_port(page: str, port: type[Any]) -> None:
     methods = {name for name, value in vars(port).items() if inspect.isfunction(value) and not name.startswith("_")}
@@ -293,7 +299,10 @@ def test_dependencies() -> None:
 def test_the_lowest_versions_are_those_that_are_pinned() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     extras = project["optional-dependencies"]
-    tried = [*project["dependencies"], *extras["telegram"], *extras["discord"], *extras["slack"]]
+    tried = [
+        *project["dependencies"],
+        *(each for name in ("telegram", "discord", "slack", "yaml") for each in extras[name]),
+    ]
     lines = (ROOT / "tests" / "lowest.txt").read_text("utf-8").splitlines()
     pinned = [line for line in lines if not line.startswith("#")]
     assert sorted(pinned) == sorted(requirement.replace(">=", "==") for requirement in tried)

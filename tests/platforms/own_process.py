@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 ROOT = Path(__file__).resolve().parents[2]
-READY_WITHIN_S = 20.0
+READY_WITHIN_S = 60.0
 ENDS_WITHIN_S = 5.0
 W = TypeVar("W")
 

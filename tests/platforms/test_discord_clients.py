@@ -152,7 +152,7 @@ async def test_resume_replays_what_was_missed(platform: DiscordPlatform) -> None
         interaction = await client.next()
         with pytest.raises(discord.NotFound) as late:
             await interaction.response.send_message("Denied.", ephemeral=True)
-        await asyncio.wait_for(client.resumed.wait(), 5)
+        await asyncio.wait_for(client.resumed.wait(), 15)
     assert late.value.code == 10062
     assert (await platform.press_state(press)).failed
     assert [each.refused for each in await platform.answers(press)] == [10062]
@@ -162,7 +162,7 @@ async def test_resume_replays_what_was_missed(platform: DiscordPlatform) -> None
 async def test_reconnect_and_invalid_session(platform: DiscordPlatform) -> None:
     async with bot(platform) as client:
         await platform.reconnect()
-        await asyncio.wait_for(client.resumed.wait(), 5)
+        await asyncio.wait_for(client.resumed.wait(), 15)
         await platform.invalidate_session(resumable=False)
         sessions = await platform.until(platform.sessions, lambda seen: len(seen) == 2 and seen[1].connected)
     assert [each.alive for each in sessions] == [False, True]

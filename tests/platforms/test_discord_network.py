@@ -386,7 +386,7 @@ async def test_answers_get_lost(platform: DiscordPlatform, rest: Rest) -> None:
 
 
 async def test_stalled_requests(platform: DiscordPlatform, rest: Rest) -> None:
-    await platform.fault("stall", call="create_message", after_s=0.05)
+    await platform.fault("stall", call="create_message", after_s=1.0)
     sent = asyncio.create_task(rest.post({"content": "slow"}))
     await platform.wait_for_message(CHANNEL, lambda message: message.text == "slow")
     assert not sent.done()

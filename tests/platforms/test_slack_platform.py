@@ -212,6 +212,24 @@ async def test_guests_strangers_and_bots_can_be_told(slack: SlackPlatform, clien
     assert (await client.auth_test())["user_id"] == BOT
 
 
+async def test_who_is_in_a_user_group(slack: SlackPlatform, client: AsyncWebClient) -> None:
+    await slack.add_usergroup("S1", "ops", users=[ANA, BO])
+    assert (await client.usergroups_users_list(usergroup="S1"))["users"] == [ANA, BO]
+    await slack.change_usergroup("S1", users=[BO])
+    assert (await client.usergroups_users_list(usergroup="S1"))["users"] == [BO]
+    await slack.change_usergroup("S1", disabled=True)
+    assert await error_of(client.usergroups_users_list(usergroup="S1")) == "no_such_subteam"
+    assert (await client.usergroups_users_list(usergroup="S1", include_disabled=True))["users"] == [BO]
+    assert await error_of(client.usergroups_users_list(usergroup="S9")) == "no_such_subteam"
+    await slack.add_bot("xoxb-2", "xapp-2", scopes=["users:read"], name="small")
+    assert await error_of((await client_of(slack, "xoxb-2")).usergroups_users_list(usergroup="S1")) == "missing_scope"
+    await slack.change_usergroup("S1", disabled=False)
+    await slack.reset_limits()
+    for _ in range(20):
+        await client.usergroups_users_list(usergroup="S1")
+    assert await error_of(client.usergroups_users_list(usergroup="S1")) == "ratelimited"
+
+
 async def test_what_is_seen_of_a_message(slack: SlackPlatform, client: AsyncWebClient) -> None:
     blocks: list[Json] = [{"type": "section", "text": {"type": "plain_text", "text": "run <!here>"}}, *CARD[1:]]
     await client.chat_postMessage(

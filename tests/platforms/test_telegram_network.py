@@ -106,7 +106,7 @@ class Hook:
 
     async def received(self, count: int) -> list[dict[str, Any]]:
         """The first `count` bodies, as soon as they are there."""
-        async with asyncio.timeout(5), self._more:
+        async with asyncio.timeout(15), self._more:
             await self._more.wait_for(lambda: len(self.bodies) >= count)
         return self.bodies
 
@@ -332,7 +332,7 @@ DONE: list[tuple[dict[str, Any], type[TelegramError]]] = [
 async def test_faults_strike_once_and_say_what_they_did(
     telegram: TelegramPlatform, fault: dict[str, Any], error: type[TelegramError], effect: bool
 ) -> None:
-    async with bot_of(telegram, read_timeout_s=0.3) as bot:
+    async with bot_of(telegram, read_timeout_s=1.0) as bot:
         await telegram.fault(method="sendmessage", chat_id=GROUP, **fault)
         await bot.send_message(ANA, "another chat is spared")
         with pytest.raises(error) as struck:
@@ -401,7 +401,7 @@ async def test_down_and_up_keep_port_and_state(anywhere: TelegramPlatform) -> No
 
 
 async def test_a_black_hole_takes_everything_and_gives_nothing(anywhere: TelegramPlatform) -> None:
-    async with bot_of(anywhere, read_timeout_s=0.3) as bot:
+    async with bot_of(anywhere, read_timeout_s=1.0) as bot:
         await anywhere.blackhole()
         with pytest.raises(TimedOut):
             await bot.send_message(ANA, "lost")

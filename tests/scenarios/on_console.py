@@ -34,7 +34,7 @@ from tests.scenarios.transport import (
 
 ANYWHERE = "console"
 """What waits on whoever has the console open, and was asked in no place."""
-MOST_PAGES, LIMITED_S = 32, 3.0
+MOST_PAGES, LIMITED_S = 32, 6.0
 BECAUSE, MORE = "Deny, because…", "More…"
 TYPED = "Deny with this reason"
 NEVER = datetime(1970, 1, 1, tzinfo=UTC)

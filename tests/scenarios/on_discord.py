@@ -13,7 +13,7 @@ from tests.scenarios.transport import APPROVERS, PEOPLE, WAIT_S, Person, Seen, T
 TOKEN = "MTIz.TESTTOKEN.abc"
 IDS: dict[Person, int] = {"ana": 111, "bo": 222, "eve": 333}
 GUILD = 10
-LIMITED_S = 3.0
+LIMITED_S = 6.0
 NEUTRAL = "Received."
 UNKNOWN_CHANNEL, NO_ACCESS = 10003, 50001
 SPOILED: dict[Trouble, tuple[FaultKind, str, int | None]] = {

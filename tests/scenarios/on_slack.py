@@ -12,7 +12,7 @@ from tests.scenarios.transport import APPROVERS, PEOPLE, WAIT_S, Person, Seen, T
 
 BOT_TOKEN, APP_TOKEN, SECRET = "xoxb-TEST-token", "xapp-TEST-token", "signing-secret"
 IDS: dict[Person, str] = {"ana": "U0ANA", "bo": "U0BO", "eve": "U0EVE"}
-LIMITED_S = 3
+LIMITED_S = 6
 NEUTRAL = "Received."
 SPOILED: dict[Trouble, tuple[FaultKind, str, str | None]] = {
     "refused": ("error", "chat.postMessage", "channel_not_found"),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import Literal, Self
 
 from tests.platforms.telegram import SeenMessage, TelegramPlatform, telegram_process
+from tests.platforms.telegram.presses import ANSWER_WITHIN_S
 from tests.scenarios.transport import APPROVERS, PEOPLE, WAIT_S, Person, Seen, Transport, Trouble
 
 TOKEN = "123456:TESTTOKEN"
 IDS: dict[Person, int] = {"ana": 111, "bo": 222, "eve": 333}
-LIMITED_S = 3
+LIMITED_S = 6
 
 
 class _Telegram(Transport):
@@ -83,6 +85,21 @@ class _Telegram(Transport):
 
     async def answer(self, tap: str, timeout_s: float = WAIT_S) -> str:
         return (await self.server.answer_of(tap, timeout_s)).text
+
+    async def insist(self, tap: str, timeout_s: float = WAIT_S) -> str:
+        """A press can be answered for a short time only. One that waited for longer, for a gateway to come up, is
+        delivered all the same: its answer is refused, and its card tells what it did."""
+        waited = datetime.now(UTC) - (await self.server.press_state(tap)).pressed_at
+        try:
+            return await self.answer(tap, max(0.0, ANSWER_WITHIN_S - waited.total_seconds()))
+        except TimeoutError:
+            await self.server.wait_for_log(
+                lambda calls: any(call.parameters.get("callback_query_id") == tap for call in calls),
+                method="answerCallbackQuery",
+                timeout_s=timeout_s,
+            )
+            _, message, _ = self._pressed[tap]
+            return (await self.becomes(message, "", timeout_s)).text
 
     async def token(self, message: Seen, button: str) -> str:
         for each in await self.server.messages(_chat(message.place)):

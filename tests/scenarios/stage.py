@@ -15,7 +15,7 @@ from signoff.client import ApprovalRecord, Client, EventRecord
 from tests.scenarios.gateways import GatewayProcess, soon
 from tests.scenarios.transport import APPROVERS, WAIT_S, Person, Transport
 
-ANSWERED_WITHIN_S = 50.0
+ANSWERED_WITHIN_S = 100.0
 AGENT = 'kinds = ["api", "chat", "webhook"]'
 METRIC = re.compile(r'signoff_approvals_total\{cause="(\w+)",outcome="(\w+)"\} ([\d.]+)')
 

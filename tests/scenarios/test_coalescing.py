@@ -135,7 +135,7 @@ async def taken(chat: Transport, place: str) -> Seen:
 
 async def runs_out(stage: Stage) -> None:
     """The leader's window passes: the next keeps its own deadline and asks with a new card."""
-    trio = await three(stage, "late", first_timeout_s=3)
+    trio = await three(stage, "late", first_timeout_s=6)
     assert (await trio.asked[0]).outcome == "timeout"
     await stage.chat.becomes(trio.card, "Timeout")
     await stage.chat.tapped("ana", await trio.next_card(trio.card), "Once for all 2")
@@ -240,7 +240,7 @@ async def test_identical_requests_share_a_card(
 
 # An open console that is closed counts for half a minute more.
 @pytest.mark.heavy_on("console")
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(180)
 async def test_a_place_that_refuses_the_card_is_told_to_all_that_share_it(chat: Transport, tmp_path: Path) -> None:
     """The card is held back until three wait for it, so that the two behind it never try to send one of their own.
 

@@ -63,7 +63,7 @@ ENDINGS = (
     Told(name="approved", act=approve, outcome="approved", who="ana"),
     Told(name="denied", act=deny_with_a_tap, outcome="denied", who="ana", reason="too risky"),
     Told(name="typed", act=deny_with_words, outcome="denied", who="bo", reason=REASON),
-    Told(name="expired", act=wait, outcome="timeout", timeout_s=2),
+    Told(name="expired", act=wait, outcome="timeout", timeout_s=5),
     Told(name="stopped", act=stop, outcome="cancelled", cause="stop_requested", who="ana"),
 )
 
@@ -128,7 +128,7 @@ async def lease_lapses(stage: Stage, second_place: str) -> ApprovalRecord:
     told = Told(name="lease", act=wait, outcome="cancelled", cause="requester_gone")
     place = await stage.chat.group()
     session = await stage.session(told.name, place)
-    turn = await stage.post(f"/v1/sessions/{session}/turns", {"lease_s": 2})
+    turn = await stage.post(f"/v1/sessions/{session}/turns", {"lease_s": 5})
     action = {"kind": "command", "command": told.command}
     asked = await stage.post("/v1/approvals", {"session_id": session, "turn_id": turn["turn_id"], "action": action})
     cards = [await stage.chat.card(each, told.command) for each in (place, second_place)]
@@ -143,7 +143,7 @@ async def lease_lapses(stage: Stage, second_place: str) -> ApprovalRecord:
 async def hook_is_blocked(stage: Stage) -> ApprovalRecord:
     """A webhook session has nobody in front of it: no card, no wait."""
     session = await stage.session("hook", None, kind="webhook")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(10):
         record = await stage.ask("deploy ./hook", session)
     assert "approvals.unattended_mode" in record.message
     await check_told(stage, record, Told(name="hook", act=wait, outcome="blocked"))

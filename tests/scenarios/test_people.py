@@ -16,6 +16,10 @@ from tests.scenarios.transport import PEOPLE, Person, Seen, Transport
 
 QUICK_ROUNDS, MANY_ROUNDS = 4, 24
 QUICK_SEEDS, MANY_SEEDS = 3, 20
+SLOW_S = 6.0
+"""How long a send takes that no answer may wait for."""
+WINDOW_S = 5.0
+"""Of a question that is to expire: it must be seen, and where it is pressed be pressed, before it does."""
 
 
 def late(chat: Transport, outcome: str | None, who: Person) -> str:
@@ -36,14 +40,14 @@ async def test_a_tap_before_the_send_returns_counts(chat: Transport, tmp_path: P
     place = await chat.group()
     async with staged(chat, tmp_path, *chat.slowed("card")) as stage:
         session = await stage.session("early", place)
-        await chat.slow(place, 4)
+        await chat.slow(place, SLOW_S)
         asked = stage.work("deploy ./early", session)
         card = await chat.card(place, "./early")
         loop = asyncio.get_running_loop()
         began = loop.time()
         assert await chat.tapped("ana", card, "Approve once") == "Approved once. The agent is told."
         assert (await asked).may_run
-        assert loop.time() - began < 3, "the answer waited for the send"
+        assert loop.time() - began < SLOW_S - 1, "the answer waited for the send"
         await chat.becomes(card, "Succeeded: exit code 0")
         assert len([m for m in await chat.seen(place) if "./early" in m.text]) == 1
 
@@ -55,9 +59,9 @@ async def test_a_reason_typed_before_the_send_of_its_prompt_returns_counts(chat:
         card = await chat.card(place, "./reason")
         await chat.tapped("ana", card, "Deny, because…")
         panel = await chat.panel("ana", card, chat.reason_panel)
-        await chat.slow(place, 4)
+        await chat.slow(place, SLOW_S)
         await chat.give_reason("ana", card, panel, "Not on a Friday.")
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(SLOW_S - 1):
             record = await asked
         assert (record.outcome, record.reason) == ("denied", "Not on a Friday.")
         await chat.becomes(card, "Not on a Friday.")
@@ -81,7 +85,7 @@ async def race(stage: Stage, number: int, *, at_the_deadline: bool) -> None:
     place = await chat.group()
     session = await stage.session(f"race-{number}", place)
     command = f"deploy ./race-{number}"
-    asked = stage.work(command, session, timeout_s=2 if at_the_deadline else 60)
+    asked = stage.work(command, session, timeout_s=WINDOW_S if at_the_deadline else 60)
     card = await chat.card(place, command)
     short_id = card.short_id
     if at_the_deadline:
@@ -266,7 +270,7 @@ async def test_what_is_not_genuine_is_refused_privately_and_recorded(chat: Trans
 async def test_without_approvers_nobody_decides_and_everybody_is_told_why(chat: Transport, tmp_path: Path) -> None:
     place = await chat.group()
     async with staged(chat, tmp_path, approvers=()) as stage:
-        asked = stage.work("deploy ./x", await stage.session("nobody", place), timeout_s=2)
+        asked = stage.work("deploy ./x", await stage.session("nobody", place), timeout_s=WINDOW_S)
         card = await chat.card(place, "./x")
         assert chat.nobody_may in await chat.tapped("ana", card, "Approve once")
         said = await chat.type("ana", place, f"/approve {card.short_id}" if chat.draws_rows else "/approve all")
@@ -285,7 +289,7 @@ async def test_a_reply_to_an_unknown_copy_decides_nothing_else(chat: Transport, 
     async with staged(chat, tmp_path) as stage:
         session = await stage.session("reply", place)
         await chat.trouble("answer_lost", place)
-        first = stage.work("deploy ./first", session, timeout_s=2)
+        first = stage.work("deploy ./first", session, timeout_s=WINDOW_S)
         orphan = await chat.card(place, "./first")
         token = await chat.token(orphan, "Approve once")
         second = stage.work("deploy ./second", session)

@@ -22,7 +22,7 @@ from tests.scenarios.gateways import soon
 from tests.scenarios.several import STREAMS, TITLES
 from tests.scenarios.stage import Stage
 from tests.scenarios.test_many import as_agent, ended
-from tests.scenarios.transport import APPROVERS, Person, Seen, Transport
+from tests.scenarios.transport import APPROVERS, WAIT_S, Person, Seen, Transport
 
 TAPS, ROUNDS, PARTS = 50, 200, 8
 """The rounds are told in parts, each with a workspace of its own: Slack takes 50 edits of an app in a minute, and each
@@ -60,7 +60,7 @@ async def waited(chat: Transport, tap: str) -> timedelta | None:
 
 async def prompt(chat: Transport, tap: str) -> timedelta:
     """The same, once it is known. The result may be told before Slack is told that the press came."""
-    found = await chat.server.until(lambda: waited(chat, tap), lambda found: found is not None, timeout_s=5)
+    found = await chat.server.until(lambda: waited(chat, tap), lambda found: found is not None, timeout_s=WAIT_S)
     assert isinstance(found, timedelta)
     return found
 

@@ -16,7 +16,8 @@ from tests.scenarios.transport import Seen, Transport
 
 OPEN, PRESSED = 60, 40
 SUBMITTERS = 4
-ENDED_WITHIN_S = 5.0
+ENDED_WITHIN_S = 10.0
+"""A stop waits for 4 s at most; the rest is for a busy machine, on which ending itself takes its time."""
 NOTHING: dict[str, list[str]] = {"tasks": [], "threads": [], "files": []}
 
 
@@ -89,7 +90,7 @@ async def test_every_tap_taken_before_sigterm_is_answered_and_nothing_is_left(ch
         gateway.disarm()
         assert await gateway.ended() == 0
         assert loop.time() - began < ENDED_WITHIN_S
-        told = await asyncio.gather(*(chat.answer(tap, 0.5) for tap in taps))
+        told = await asyncio.gather(*(chat.answer(tap) for tap in taps))
         # The second word is for a machine so slow that the taps stood for longer than a person is kept waiting.
         assert all("Approved once" in text or "Received" in text for text in told), told
         assert gateway.left() == NOTHING

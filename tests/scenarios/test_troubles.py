@@ -15,7 +15,7 @@ from tests.scenarios.transport import Transport
 
 AGAIN_WITHIN_S = 25.0
 """A send without an answer is given up after 10 s, and repeated 10 s later."""
-LEEWAY = timedelta(seconds=0.5)
+LEEWAY = timedelta(seconds=3)
 """What a busy machine may add: the sweep that ends the question has to be run, and to commit."""
 
 
@@ -30,7 +30,7 @@ async def test_a_place_that_refuses_is_told_to_the_agent_at_once(chat: Transport
             asked[name] = stage.work(f"deploy ./{name}", session)
         fine = stage.work("deploy ./fine", await stage.session("fine", place))
         for task in asked.values():
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(10):
                 record = await task
             assert record.outcome == gone.outcome
             assert record.message.startswith(f"BLOCKED: {gone.outcome}")

@@ -15,7 +15,7 @@ from tests.scenarios.gateways import soon
 from tests.scenarios.stage import Stage, staged
 from tests.scenarios.transport import Transport
 
-AT_ONCE_S = 5.0
+AT_ONCE_S = 10.0
 
 
 class Desk:

@@ -14,7 +14,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from tests.scenarios.gateways import GatewayProcess
 
-WAIT_S = 10.0
+WAIT_S = 20.0
 """How long a story waits for what must happen; generous, since the machine may be busy."""
 
 Person = Literal["ana", "bo", "eve"]

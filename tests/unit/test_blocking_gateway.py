@@ -33,7 +33,7 @@ async def gateway(tmp_path: Path) -> AsyncIterator[Gateway]:
 
 async def waiting(gateway: Gateway) -> ApprovalRequest:
     """The question that waits, once there is one."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while not (rows := await gateway.broker.pending("default")):  # noqa: ASYNC110  # the asker is a thread
             await asyncio.sleep(0.01)
     return rows[-1]

@@ -222,7 +222,7 @@ def _run_child(path: Path, condition: str) -> None:
     command = [sys.executable, "-c", _CHILD, str(path), condition]
     if condition == "full":
         command = _on_a_disk_of_its_own(path.parent, "400k", command)
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["failed"] > 0
@@ -286,7 +286,7 @@ asyncio.run(use())
 @pytest.mark.usefixtures("can_mount")
 def test_a_read_only_disk(path: Path) -> None:
     command = _on_a_disk_of_its_own(path.parent, "8m", [sys.executable, "-c", _READ_ONLY_CHILD, str(path)])
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     (line,) = done.stdout.splitlines()
     assert str(path) in line
@@ -335,7 +335,9 @@ async def test_another_process_holds_the_lock(path: Path, monkeypatch: pytest.Mo
         began = loop.time()
         await asyncio.sleep(0.001)
         lags.append(loop.time() - began)
-    assert max(lags) < 0.2, "the loop never waits for the lock"
+    # One that waited for the lock would stand for as long as it is held, up to the 10 s of `LOCK_WAIT_S`.
+    assert sorted(lags)[len(lags) // 2] < 0.1, "the loop never waits for the lock"
+    assert max(lags) < 2
     assert not any(task.done() for task in waiting)
     assert await store.get(Note, "n0") is None
     other.execute("ROLLBACK")

@@ -30,6 +30,7 @@ _ONE_ID = _option("id", "The request's id", autocomplete=True)
 _SCOPE = _option("scope", "How far the approval reaches", choices=[{"name": each, "value": each} for each in _SCOPES])
 _REASON = _option("reason", "The agent reads it", max_length=REASON_MAX_CHARS)
 _GRANT = _option("grant", "The standing approval's id", required=True)
+_MINUTES = _option("minutes", "1 to 1440, or off to ask again; empty: 30", max_length=8)
 _TABLE: tuple[tuple[str, str, tuple[dict[str, Any], ...]], ...] = (
     ("approve", "Approve a request", (_ID, _SCOPE)),
     ("deny", "Deny a request", (_ID, _REASON)),
@@ -38,6 +39,7 @@ _TABLE: tuple[tuple[str, str, tuple[dict[str, Any], ...]], ...] = (
     ("grants", "Standing approvals", ()),
     ("revoke", "End a standing approval", (_GRANT,)),
     ("new", "Begin a new session", ()),
+    ("yolo", "Stop asking in this session for a while", (_MINUTES,)),
     ("why", "Why a request is asked", (_ONE_ID,)),
     ("undo", "Take an approval back that has not started", (_ONE_ID,)),
     ("help", "All commands", ()),

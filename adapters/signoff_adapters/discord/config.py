@@ -39,8 +39,9 @@ class DiscordConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     slow_tap_s: float = 1.5
     stuck_after_s: float = 60.0
     """A command still in hand after that no longer holds up its channel."""
-    drain_s: float = 2.0
-    """How long a stop waits for what was already received."""
+    drain_s: float = 3.5
+    """How long a stop waits for what was already received: nearly all of its 4 s, since the next start can make an edit
+    that was not made, but cannot answer a press that was taken."""
     check_every_s: float = 30.0
     """How often Discord is asked whether presses still come here."""
     heartbeat_every_s: float = 9.5

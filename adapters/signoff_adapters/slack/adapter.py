@@ -18,6 +18,7 @@ from .answers import Answers
 from .calls import FATAL, CallFailed, Refused, Throttled, Web
 from .config import SlackConfig
 from .echo import Echo
+from .groups import Groups
 from .hook import Hook
 from .intake import Intake
 from .links import Links
@@ -77,6 +78,7 @@ class SlackAdapter:
         self._sends, self._answers = Web(config, 64), Web(config, 32)
         self._sender = Sender(self._sends, config, self._threads, self._echo.posted)
         self._people = People(self._answers, self._who)
+        self._groups = Groups(self._answers)
         self._hook = Hook(config.signing_secret or "-", config.slow_event_s, lambda: self._intake, self._requested)
         self._inbox: Inbox | None = None
         self._intake: Intake | None = None
@@ -95,7 +97,9 @@ class SlackAdapter:
         the direct chat with them.
         """
         if self._inbox is not None:
-            self._people.expect(self._inbox.approvers())
+            groups = self._inbox.groups()
+            self._groups.expect(groups)
+            self._people.expect((*self._inbox.approvers(), *self._groups.members(groups)))
         return await self._sender.post(destination, card, reply_to)
 
     async def update(self, destination: Destination, message_id: str, card: Card) -> None:
@@ -126,6 +130,7 @@ class SlackAdapter:
         """Close the connections."""
         self._watch.stopped()
         await self._people.aclose()
+        await self._groups.aclose()
         for web in (self._sends, self._answers):
             await web.aclose()
 
@@ -140,6 +145,7 @@ class SlackAdapter:
             self._clock,
             self._config,
             self._people,
+            self._groups,
             Answers(self._answers, self._sender),
             self._threads,
             self._who,
@@ -149,6 +155,8 @@ class SlackAdapter:
         tasks: list[asyncio.Task[None]] = []
         try:
             await self._introduced()
+            # A scope that is missing is told now, and not only with the first card.
+            self._groups.expect(inbox.groups())
             self._intake, self._links = intake, links
             tasks += [asyncio.create_task(self._check()), asyncio.create_task(self._echo.run())]
             if self._config.mode == "socket":

@@ -14,7 +14,8 @@ from signoff.ports import Finding, Introduction
 
 from .calls import FATAL, CallFailed, Refused, Web
 from .config import SlackConfig
-from .manifest import SCOPES, manifest
+from .groups import ask, group_id, refusal_of
+from .manifest import READS_GROUPS, SCOPES, manifest
 from .sender import is_group
 
 TO_PASTE = manifest()
@@ -105,7 +106,7 @@ class SlackCheckup:
             return Finding.warning(
                 "scopes", "Slack did not name the app's scopes.", f"See that the app has: {', '.join(SCOPES)}."
             )
-        lacking = sorted(set(SCOPES) - {scope.strip() for scope in named.split(",")})
+        lacking = sorted(set(SCOPES) - {READS_GROUPS} - {scope.strip() for scope in named.split(",")})
         if lacking:
             return Finding.problem("scopes", f"The app lacks the scopes {', '.join(lacking)}.", _INSTALL)
         return Finding.fine("scopes", "The app has every scope that it needs.")
@@ -125,6 +126,18 @@ class SlackCheckup:
         except CallFailed as error:
             return _unclear("members", error)
         return Finding.fine("members", "The app can read who people are.")
+
+    async def group(self, group: str) -> Finding:
+        """Whether Slack says who is in this user group; if not, nobody decides as its member."""
+        about = f"approver {group}"
+        try:
+            users = await ask(self._web, group_id(group))
+        except CallFailed as error:
+            refusal = refusal_of(group_id(group), error)
+            return _unclear(about, error) if refusal is None else Finding.problem(about, refusal.what, refusal.mend)
+        if not users:
+            return Finding.warning(about, "Nobody is in this user group.", "Add people to it, or list another one.")
+        return Finding.fine(about, f"{len(users)} in this user group.")
 
     async def _socket_mode(self) -> Finding:
         """Ask for an address for a socket, which is the only proof that the app-level token works; it stays unused."""

@@ -35,8 +35,9 @@ class SlackConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """An event not settled by then is refused over HTTP, so that Slack delivers it again; below Slack's 3 s."""
     stuck_after_s: float = 60.0
     """A message still in hand after that no longer holds up its chat."""
-    drain_s: float = 2.0
-    """How long a stop waits for what was already received."""
+    drain_s: float = 3.5
+    """How long a stop waits for what was already received: nearly all of its 4 s, since the next start can make an edit
+    that was not made, but cannot answer a press that was taken."""
     check_every_s: float = 30.0
     """How often Slack is asked whether the token still holds."""
     ping_every_s: float = 10.0

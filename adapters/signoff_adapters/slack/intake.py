@@ -22,6 +22,7 @@ from ..tasks import Jobs, drain, sleep, within
 from ..words import RECEIVED, UNHANDLED
 from .answers import Answers
 from .config import SlackConfig
+from .groups import Groups
 from .memory import Recent, Threads
 from .people import People
 from .render import FIELD
@@ -62,6 +63,7 @@ class Intake:
         clock: Clock,
         config: SlackConfig,
         people: People,
+        groups: Groups,
         answers: Answers,
         threads: Threads,
         me: Callable[[], Me],
@@ -71,6 +73,7 @@ class Intake:
         self._clock = clock
         self._config = config
         self._people = people
+        self._groups = groups
         self._answers = answers
         self._threads = threads
         self._me = me
@@ -189,7 +192,11 @@ class Intake:
         standing = await self._people.about(person.user_id, team)
         if standing is None:
             return None
-        return msgspec.structs.replace(person, name=standing.name or person.name, guest=standing.guest)
+        named = msgspec.structs.replace(person, name=standing.name or person.name, guest=standing.guest)
+        if standing.guest:
+            return named
+        groups = await self._groups.of(person.user_id, self._inbox.groups())
+        return msgspec.structs.replace(named, groups=groups)
 
     # --- what is typed ---------------------------------------------------------------------------
 

@@ -15,10 +15,13 @@ SCOPES: tuple[str, ...] = (
     "im:history",
     "im:read",
     "im:write",
+    "usergroups:read",
     "users:read",
 )
 """Of the bot's token. `*:history` brings typed commands in threads and direct chats, `*:read` lets a check-up see
-whether the app is in a channel, `users:read` tells guests from members."""
+whether the app is in a channel, `users:read` tells guests from members, `usergroups:read` who is in a user group."""
+READS_GROUPS = "usergroups:read"
+"""Missed only where a user group stands among the approvers."""
 EVENTS: tuple[str, ...] = ("app_mention", "message.channels", "message.groups", "message.im")
 
 _TEMPLATE = """\

@@ -45,6 +45,7 @@ COMMANDS = (
     ("new", "Begin a new session"),
     ("grants", "Standing approvals"),
     ("revoke", "End a standing approval: /revoke id"),
+    ("yolo", "Stop asking for a while: /yolo minutes, /yolo off"),
     ("help", "All commands"),
 )
 _log = logging.getLogger(__name__)

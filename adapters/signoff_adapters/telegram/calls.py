@@ -98,6 +98,9 @@ class Transport(HTTPXRequest):
             connect_timeout=config.connect_timeout_s,
             read_timeout=config.answer_timeout_s,
             write_timeout=WRITE_TIMEOUT_S,
+            # The SDK's own 1 s would drop the answer to a press when many press at once: it only waits for its turn.
+            # No longer than for a new connection, though: a send that never left must not look like a doubtful one.
+            pool_timeout=config.connect_timeout_s,
             media_write_timeout=config.upload_timeout_s,
             httpx_kwargs={"verify": tls},
         )

@@ -30,8 +30,9 @@ class TelegramConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     slow_tap_s: float = 1.5
     stuck_after_s: float = 60.0
     """An update still in hand after that no longer holds up its chat and the offset."""
-    drain_s: float = 2.0
-    """How long a stop waits for what was already received."""
+    drain_s: float = 3.5
+    """How long a stop waits for what was already received: nearly all of its 4 s, since the next start can make an edit
+    that was not made, but cannot answer a press that was taken."""
     check_every_s: float = 30.0
     """How often webhook mode asks Telegram whether it can still deliver."""
 

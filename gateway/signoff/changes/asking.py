@@ -76,7 +76,8 @@ def ask(tx: Tx, draft: ApprovalRequest, judged: Session, claim_within_s: float) 
         raise StaleFacts  # who could have answered went away meanwhile
     if row.review == "approve":
         by = (Actor(type="policy", rule=REVIEWER),)
-        return Asked(_born(tx, replace(row, outcome="approved", choice="once", decided_by=by), claim_within_s))
+        row = replace(row, outcome="approved", choice="once", decided_by=by, rung=REVIEWER)
+        return Asked(_born(tx, row, claim_within_s))
     like = repeats.denied_alike(tx, row)
     row = replace(
         row,

@@ -106,9 +106,7 @@ def start(
     return done
 
 
-def end(
-    tx: Tx, session: Session, by: Actor, *, place: Destination | None, card: Callable[[Bypass], Card]
-) -> Bypass:
+def end(tx: Tx, session: Session, by: Actor, *, place: Destination | None, card: Callable[[Bypass], Card]) -> Bypass:
     """Ask again from now on. Without a bypass nothing changes. `place` is where that is answered."""
     before, waiting = session.bypass_until, _waiting(tx, session)
     if before is None or before <= tx.now:

@@ -49,6 +49,7 @@ def approved_often(tx: Tx, row: ApprovalRequest) -> bool:
 def refuse(tx: Tx, row: ApprovalRequest, before: ApprovalRequest) -> ApprovalRequest:
     """The row as it is born where a denial holds: by the same person, for the same reason. The first time, the denied
     card comes to tell of it, with a button that lets it be asked again."""
+    emit(tx, "approval.repeated", before, repeat_id=row.request_id, repeat_short=row.short_id)
     if before.asked_after is None:
         told = replace(before, asked_after=tx.now, card_version=before.card_version + 1)
         tx.put(told)

@@ -68,7 +68,7 @@ def clear_session(tx: Tx, session: Session, by: Actor | None, *, close: bool) ->
     `close` also forgets its registration.
     """
     cause: Cause = "session_ended"
-    session = bypassing.dropped(tx, session, by, cause)
+    session = bypassing.dropped(tx, session, by, "session_ended")
     tx.put(
         replace(
             session,

@@ -45,16 +45,7 @@ if TYPE_CHECKING:
 @click.option("--api-base-url", multiple=True, metavar="[PLATFORM=]URL", hidden=True, help="Another origin of an API.")
 @click.option("--gateway-url", metavar="URL", hidden=True, help="Another address of Discord's gateway.")
 def init(
-    *,
-    config: Path,
-    platforms: tuple[str, ...],
-    show: str | None,
-    imported: tuple[str, ...],
-    profile: str,
-    force: bool,
-    yes: bool,
-    as_json: bool,
-    **given: Any,
+    *, config: Path, platforms: tuple[str, ...], show: str | None, force: bool, yes: bool, as_json: bool, **given: Any
 ) -> int:
     """Set Signoff up: tokens, the first approver, and a commented signoff.toml.
 
@@ -66,10 +57,8 @@ def init(
 
     Exit codes: 0 written, 1 a platform refused or the code was void, 2 wrong usage, 130 interrupted.
     """
-    if imported:
-        from signoff.cli.importing import import_settings
-
-        return import_settings(imported, config, profile, yes=yes, as_json=as_json)
+    if given["imported"]:
+        return _import(given, config, yes=yes, as_json=as_json)
     from signoff.checkups import platforms as installed
     from signoff.cli.setting_up import SECRETS, SetUp, prepared
     from signoff.setup.writing import text_of, write_private
@@ -96,6 +85,12 @@ def init(
     if as_json:
         put_json({"file": str(config), "fallback_destination": choices.fallback, "platforms": made.report()})
     return 0
+
+
+def _import(given: Mapping[str, Any], config: Path, *, yes: bool, as_json: bool) -> int:
+    from signoff.cli.importing import import_settings
+
+    return import_settings(given["imported"], config, given["profile"], yes=yes, as_json=as_json)
 
 
 def _options(

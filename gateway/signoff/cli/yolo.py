@@ -6,7 +6,7 @@ import click
 
 from signoff.changes.bypassing import DEFAULT_MINUTES
 from signoff.cli.connect import Place, placed, with_client
-from signoff.cli.output import left, put_json
+from signoff.cli.output import put_json
 from signoff.grammar import Yolo, parse
 
 
@@ -30,7 +30,7 @@ def yolo(place: Place, minutes: str | None, session_id: str) -> None:
     elif record.bypass_until is None:
         click.echo(f"Questions are asked in {session_id}.")
     else:
-        click.echo(f"Nothing is asked in {session_id} for {left(record.bypass_until)}. Blocks stay.")
+        click.echo(f"Nothing is asked in {session_id} until {record.bypass_until:%Y-%m-%d %H:%M} UTC. Blocks stay.")
 
 
 def _typed(minutes: str | None) -> Yolo:

@@ -273,7 +273,7 @@ class Client:
     async def bypass(self, session_id: str | None = None, *, minutes: float = 30.0) -> SessionRecord:
         """Ask nothing in the session for so many minutes, 1 to 1440. What waits goes on waiting; what is forbidden
         stays so. The session's place is told. Raises `InvalidInput`, `NotPermitted`, `SessionNotFound`."""
-        call = _wire.bypass(self._session(session_id), _seconds(minutes))
+        call = _wire.bypass(self._session(session_id), minutes)
         return _wire.parsed(await self._link.call(call), SessionRecord)
 
     async def end_bypass(self, session_id: str | None = None) -> SessionRecord:

@@ -37,10 +37,10 @@ _APPROVER: dict[str, tuple[re.Pattern[str], str]] = {
         ),
     ),
     "slack": (
-        re.compile(r"[UW][A-Z0-9]{2,20}"),
+        re.compile(r"(?:[UW]|group:S)[A-Z0-9]{2,20}"),
         (
-            "is neither a member id such as U0123ABCD nor a principal; names on Slack can change hands, so write the "
-            "id (profile, More, Copy member ID)"
+            "is neither a member id such as U0123ABCD, nor group:ID of a user group such as group:S0123ABCD, nor a "
+            "principal; names on Slack can change hands, so write the id (profile, More, Copy member ID)"
         ),
     ),
 }

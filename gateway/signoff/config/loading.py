@@ -69,7 +69,7 @@ def load_policy(file: Path | str | None = None, environ: Mapping[str, str] | Non
     Raises `ConfigError`.
     """
     path, reader, gateway_found, profiles_found = _policy_found(file, environ)
-    gateway = _gateway(reader.read(gateway_found), gateway_found, reader)
+    gateway = _gateway(reader.read(gateway_found), gateway_found, reader, serving=False)
     return Config(
         gateway=gateway, profiles=_judging_profiles(reader, profiles_found, _own_paths(gateway, path)), file=path
     )
@@ -190,7 +190,8 @@ class _Reader:
         return value.strip()
 
 
-def _gateway(values: Values, found: Mapping[Path_, Found], reader: _Reader) -> GatewaySettings:
+def _gateway(values: Values, found: Mapping[Path_, Found], reader: _Reader, *, serving: bool = True) -> GatewaySettings:
+    """The gateway's own settings; `serving` says that they must do for a gateway that runs."""
     given = {path[1]: value for path, value in values.items() if len(path) > 1}
 
     def placed(name: str, default: Path) -> Path:
@@ -201,13 +202,13 @@ def _gateway(values: Values, found: Mapping[Path_, Found], reader: _Reader) -> G
     where = found["gateway", "state_dir"].where if ("gateway", "state_dir") in found else "gateway.state_dir"
     if state_dir.exists() and not state_dir.is_dir():
         raise ConfigError(f"{where}: {state_dir} is not a folder; name a folder, which is made if it does not exist.")
-    if len(os.fsencode(state_dir / "admin.sock")) > SOCKET_PATH_BYTES:
+    if serving and len(os.fsencode(state_dir / "admin.sock")) > SOCKET_PATH_BYTES:
         raise ConfigError(
             f"{where}: the path {state_dir} is too long for the socket in it; use one of at most "
             f"{SOCKET_PATH_BYTES - len('/admin.sock')} bytes."
         )
     key_file = placed("token_key_file", state_dir / "token.key")
-    if key_file.exists():
+    if serving and key_file.exists():
         refuse_open_file(key_file, "gateway.token_key_file")
     store = given.pop("store", Secret(f"sqlite:///{quote(str(state_dir / 'signoff.db').lstrip('/'))}"))
     return GatewaySettings(state_dir=state_dir, token_key_file=key_file, store=store, **given)

@@ -354,7 +354,8 @@ PROFILE: tuple[Setting, ...] = (
     ),
     Setting(
         name="platforms.slack.approvers",
-        doc="Who may decide on Slack: user ids or principals. Empty: nobody decides there.",
+        doc="Who may decide on Slack: user ids, `group:ID` for everybody in a user group, or principals. Empty: nobody "
+        "decides there.",
         check=checks.many(checks.identifier, '["U0123ABCD"]'),
         shape="list",
         default=(),

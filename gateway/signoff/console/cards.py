@@ -20,6 +20,7 @@ from signoff.console_adapter import PLATFORM
 from signoff.display import shown
 from signoff.durations import clock, window
 from signoff.model import ApprovalRequest, Code, FileWrite, Rule, Severity, Tool
+from signoff.settings import Profile
 from signoff.statuses import MARKS, execution_line, status_blocks
 from signoff.visible import invisible_count, lookalikes
 from signoff.whys import why_lines
@@ -83,6 +84,11 @@ class CardView(Struct, frozen=True, kw_only=True):
     reasons: tuple[tuple[str, str], ...]
     can_wait: bool
     can_undo: bool
+    can_ask_again: bool
+    repeats: str
+    """The short id of the request whose denial was the answer to this one too."""
+    box: Offer | None
+    """A time box that stands in the open, for what people approve often."""
     decides: bool
     why: tuple[str, ...]
     counted: int
@@ -100,6 +106,12 @@ class Beside(Struct, frozen=True, kw_only=True):
     """The parent's agent, for a child's question."""
     next_of: ApprovalRequest | None = None
     denied_like: ApprovalRequest | None = None
+    denial: ApprovalRequest | None = None
+    """Of a denied one: the request that a person denied, itself or the one that it repeats."""
+    holds: bool = False
+    """Whether that denial would still answer the same action."""
+    profile: Profile | None = None
+    """The settings, with the operator's own rules."""
 
 
 def card_view(row: ApprovalRequest, beside: Beside, *, may: May, mine: bool, listed: bool) -> CardView:
@@ -142,8 +154,11 @@ def card_view(row: ApprovalRequest, beside: Beside, *, may: May, mine: bool, lis
         reasons=tuple((name, t(f"button.{name}")) for name in REASONS),
         can_wait=row.expires_at is not None,
         can_undo=mine and undoable(row),
+        can_ask_again=may == "decide" and beside.holds and (not listed or _asked_again_since(row)),
+        repeats=row.repeat_short if row.outcome == "denied" else "",
+        box=_box(row) if _offers_box(row, approving) else None,
         decides=pending and may == "decide",
-        why=tuple(why_lines(row)),
+        why=tuple(why_lines(row, beside.profile)),
         counted=row.waiters,
         upto=row.last_follow_no,
         waits=row.waiters + 1 if pending else 0,
@@ -242,16 +257,30 @@ def _status(row: ApprovalRequest, beside: Beside) -> tuple[str, tuple[str, ...]]
         return first, ()
     verdict = first.removeprefix(f"{MARKS[row.outcome]} ")
     after = []
-    if row.outcome == "denied" and row.repeat_of:
-        after.append(t("status.ask_again", prefix="/", id=row.repeat_short))
-    elif row.outcome == "denied" and row.reason:
-        after.append(t("status.reason_given", reason=shown(row.reason, prose=True)))
+    if row.outcome == "denied":
+        after += _denied(row, beside)
     if row.outcome == "approved":
         after.append(execution_line(row, beside.now))
     if row.outcome == "blocked":
         by = row.decided_by[0] if row.decided_by else None
         after.append(t("status.setting_lift") if by is not None and by.setting else t("status.no_lift"))
     return verdict, tuple(after)
+
+
+def _denied(row: ApprovalRequest, beside: Beside) -> list[str]:
+    """The reason, and whether it may be asked again or was."""
+    lines = [t("status.reason_given", reason=shown(row.reason, prose=True))] if row.reason else []
+    denial = beside.denial
+    if denial is not None and denial.lifted_by is not None:
+        lines.append(t("status.lifted", person=person_name(denial.lifted_by)))
+    elif row.asked_after is not None:
+        lines.append(t("status.asked_after", clock=clock(row.asked_after, now=beside.now)))
+    return lines
+
+
+def _asked_again_since(row: ApprovalRequest) -> bool:
+    """Whether letting it be asked again is of use to anybody: a list bears no button for what may never come."""
+    return row.asked_after is not None or row.repeat_of is not None
 
 
 def _once_label(row: ApprovalRequest) -> str:
@@ -270,12 +299,22 @@ def _offers(row: ApprovalRequest, choices: tuple[str, ...]) -> list[Offer]:
         label = t("button.session", label=row.label)
         breadth = shown(row.breadth, prose=True)
         found.append(Offer(choice="session", label=label, sentence=t("panel.session", breadth=breadth)))
-        # The length, for a drawn card is kept and may be answered long after.
-        length = window((time_box(BOX) or timedelta()).total_seconds())
-        label = t("button.time_box", duration=length, label=row.label)
-        found.append(Offer(choice=BOX, label=label, sentence=t("panel.time_box", breadth=breadth, duration=length)))
+        if not _offers_box(row, choices):
+            found.append(_box(row))
     if "always" in choices:
         label, sentence = always_words(row)
         plain = label if needs_second_step(row, "always") else label.removesuffix("…")
         found.append(Offer(choice="always", label=plain, sentence=sentence))
     return found
+
+
+def _offers_box(row: ApprovalRequest, choices: tuple[str, ...]) -> bool:
+    """Whether the time box stands beside the plain approval."""
+    return row.offer_box and row.severity in ("low", "medium") and "session" in choices
+
+
+def _box(row: ApprovalRequest) -> Offer:
+    # The length, for a drawn card is kept and may be answered long after.
+    length = window((time_box(BOX) or timedelta()).total_seconds())
+    sentence = t("panel.time_box", breadth=shown(row.breadth, prose=True), duration=length)
+    return Offer(choice=BOX, label=t("button.time_box", duration=length, label=row.label), sentence=sentence)

@@ -21,7 +21,7 @@ from signoff.server.core import Core
 from signoff.texts import Catalogue
 from signoff.wording import safe_name, t
 
-NAV = ("pending", "history", "sessions", "grants", "health")
+NAV = ("pending", "history", "sessions", "grants", "try", "health")
 MOST_SAID, MOST_LINES = 500, 200
 """Log-ins for which something is to be said, and lines of one after which the next answer takes their place."""
 SCRIPT_WORDS = (

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import hdrs, web
 from aiohttp.web_request import BaseRequest
 
-from signoff.console import entrance, forms, pages, rehearsing
+from signoff.console import bypassing, denials, entrance, forms, pages, rehearsing, trying
 from signoff.console.desk import Desk
 from signoff.console.live import KEEPALIVE_S
 from signoff.console.visit import PATH, LoginNeeded, NotHere, Visit, away, html, json
@@ -42,16 +42,20 @@ INSIDE: tuple[tuple[str, str, Handler], ...] = (
     ("GET", r"/console/history\.csv", pages.history_csv),
     ("GET", r"/console/sessions", pages.sessions),
     ("GET", r"/console/grants", pages.grants),
+    ("GET", r"/console/try", trying.show),
+    ("POST", r"/console/try", trying.judge),
     ("GET", r"/console/health", pages.health),
     ("GET", r"/console/events", pages.events),
     ("GET", r"/console/here", pages.still_in),
     ("POST", r"/console/decide", forms.decide),
     ("POST", r"/console/undo", forms.undo),
     ("POST", r"/console/wait", forms.wait),
+    ("POST", r"/console/lift", denials.let_ask),
     ("POST", r"/console/reveal", forms.show_exact),
     ("POST", r"/console/all", forms.decide_all),
     ("POST", r"/console/sessions/stop", forms.stop),
     ("POST", r"/console/sessions/clear", forms.clear),
+    ("POST", r"/console/sessions/bypass", bypassing.switch),
     ("POST", r"/console/grants/revoke", forms.revoke),
     ("POST", r"/console/drill", rehearsing.begin),
     ("GET", rf"/console/drills/{_ID}", rehearsing.show),

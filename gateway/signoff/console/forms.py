@@ -10,6 +10,7 @@ from signoff.authorize import Operation, Refused
 from signoff.broker import is_choice
 from signoff.cards import headline_text
 from signoff.changes.stopping import Stopped
+from signoff.console import lists
 from signoff.console.answering import Asked, Told
 from signoff.console.cards import long_action, needs_second_step
 from signoff.console.desk import Desk
@@ -45,7 +46,7 @@ async def decide(desk: Desk, visit: Visit) -> web.StreamResponse:
     told = await desk.answering.decide(visit.seat.profile, asked, actor)
     if told.how == "confirm" and told.row is not None:
         return await _second_step(desk, visit, told.row, asked)
-    return await _answer(desk, visit, told)
+    return await answer(desk, visit, told)
 
 
 async def undo(desk: Desk, visit: Visit) -> web.StreamResponse:
@@ -54,7 +55,7 @@ async def undo(desk: Desk, visit: Visit) -> web.StreamResponse:
     actor = await allowed(desk, visit, "decide", row)
     operator = visit.seat.scope == "admin"
     told = await desk.answering.undo(visit.seat.profile, visit.field("id"), actor, operator=operator)
-    return await _answer(desk, visit, told)
+    return await answer(desk, visit, told)
 
 
 async def wait(desk: Desk, visit: Visit) -> web.StreamResponse:
@@ -64,7 +65,7 @@ async def wait(desk: Desk, visit: Visit) -> web.StreamResponse:
     told = await desk.answering.wait(visit.seat.profile, visit.field("id"), actor)
     if told.row is not None:
         desk.live.touch(told.row)
-    return await _answer(desk, visit, told)
+    return await answer(desk, visit, told)
 
 
 async def decide_all(desk: Desk, visit: Visit) -> web.StreamResponse:
@@ -110,7 +111,11 @@ async def revoke(desk: Desk, visit: Visit) -> web.StreamResponse:
     actor = await allowed(desk, visit, "revoke", None)
     grant = await desk.core.broker.revoke(visit.seat.profile, visit.field("id"), actor)
     scope = t(f"console.scope.{grant.scope}")
-    return _done(desk, visit, [t("reply.revoked", grant=grant.grant_id, scope=scope, label=grant.label)])
+    beside = [
+        t("console.told.ended_with", grant=each.grant_id, scope=t(f"console.scope.{each.scope}"), label=each.label)
+        for each in await lists.ended_with(desk.core, grant)
+    ]
+    return done(desk, visit, [t("reply.revoked", grant=grant.grant_id, scope=scope, label=grant.label), *beside])
 
 
 async def show_exact(desk: Desk, visit: Visit) -> web.StreamResponse:
@@ -151,17 +156,18 @@ async def allowed(desk: Desk, visit: Visit, operation: Operation, row: ApprovalR
 # --- answers ---------------------------------------------------------------------------------------
 
 
-async def _answer(desk: Desk, visit: Visit, told: Told) -> web.StreamResponse:
+async def answer(desk: Desk, visit: Visit, told: Told) -> web.StreamResponse:
+    """What became of one question: with its card for the script, else on the next page."""
     row = told.row
     if not visit.by_script:
         desk.say(visit, [_named(told)])
         return away(back_to(visit.field("next")))
-    answer: dict[str, Any] = {"how": told.how, "text": _named(told)}
+    reply: dict[str, Any] = {"how": told.how, "text": _named(told)}
     if row is not None and row.leader_id is None:
         drawn = desk.drawing.own(await desk.reading.card(row, visit.seat), visit.token)
-        answer |= {"id": row.request_id, "short": row.short_id, "html": str(drawn), "said": said(row)}
-        answer |= {"pending": row.outcome is None, "severity": row.severity}
-    return json(answer)
+        reply |= {"id": row.request_id, "short": row.short_id, "html": str(drawn), "said": said(row)}
+        reply |= {"pending": row.outcome is None, "severity": row.severity}
+    return json(reply)
 
 
 def _named(told: Told) -> str:
@@ -170,7 +176,7 @@ def _named(told: Told) -> str:
     return t("console.told.named", id=told.row.short_id, text=told.text)
 
 
-def _done(desk: Desk, visit: Visit, lines: list[str]) -> web.StreamResponse:
+def done(desk: Desk, visit: Visit, lines: list[str]) -> web.StreamResponse:
     if visit.by_script:
         return json({"how": "done", "text": lines[0], "lines": lines[1:]})
     desk.say(visit, lines)
@@ -186,7 +192,7 @@ def _stopped(desk: Desk, visit: Visit, head: str, stopped: Stopped) -> web.Strea
             lines.append(t(f"console.told.{key}", ids=f"{ids} (+{more})" if more > 0 else ids))
     if len(lines) == 1:
         lines.append(t("stop.nothing"))
-    return _done(desk, visit, lines)
+    return done(desk, visit, lines)
 
 
 # --- second steps ----------------------------------------------------------------------------------
@@ -244,7 +250,8 @@ async def step(
     """A second step: a dialog for the script, else a page."""
     values = {
         "action": action, "line": line, "label": label, "head": "", "code": "", "lines": [], "csrf": visit.token,
-        "hint": t("console.step_form.close_hint"), "fields": [*fields, ("next", back_to(visit.field("next")))], **more,
+        "choose": None, "hint": t("console.step_form.close_hint"),
+        "fields": [*fields, ("next", back_to(visit.field("next")))], **more,
     }  # fmt: skip
     if visit.by_script:
         return json({"how": "confirm", "html": desk.drawing.page("step.html", **values)})

@@ -8,11 +8,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from signoff.changes.bypassing import live, refusal
+from signoff.console.reach import covered
 from signoff.display import shown
 from signoff.durations import clock, duration
 from signoff.model import ApprovalRequest, Grant, Notifier, Session, Turn
 from signoff.routing import UNATTENDED, mode_setting
-from signoff.rows import session_key
+from signoff.rows import joined, session_key
 from signoff.server.core import Core
 from signoff.settings import Profile
 from signoff.wording import person_name, safe_name, t
@@ -32,6 +34,10 @@ class SessionLine(Struct, frozen=True, kw_only=True):
     waits: int
     grants: int
     bypass: str
+    """Until when nothing is asked; empty where it is."""
+    bypass_by: str
+    may_bypass: bool
+    """Whether its questions may be switched off at all."""
     depth: int
 
 
@@ -41,7 +47,13 @@ class GrantLine(Struct, frozen=True, kw_only=True):
     id: str
     scope: str
     label: str
+    covers: tuple[str, ...]
+    """What it covers, each kind in a sentence."""
+    exact: str
+    """The whole text that it covers, masked; empty where it covers more than one text."""
     shown: str
+    beside: str
+    """The permanent grant with which it was made, and with which it ends."""
     person: str
     at: datetime
     session: str
@@ -70,13 +82,12 @@ async def sessions(core: Core, profile: Profile, now: datetime) -> tuple[list[Se
     names = {session.session_id for session in found}
     for session in found:
         below.setdefault(session.parent if session.parent in names else None, []).append(session)
-    ordered: list[tuple[Session, int]] = []
-    stack = [(session, 0) for session in reversed(below.get(None, []))]
-    while stack and len(ordered) < SHOWN_SESSIONS:
-        session, depth = stack.pop()
-        ordered.append((session, depth))
-        stack += [(child, min(depth + 1, 8)) for child in reversed(below.get(session.session_id, []))]
-    lines = [await _session_line(core, profile, session, waits, depth, now) for session, depth in ordered]
+    lines: list[SessionLine] = []
+    stack = [(session, session, 0) for session in reversed(below.get(None, []))]
+    while stack and len(lines) < SHOWN_SESSIONS:
+        session, root, depth = stack.pop()
+        lines.append(await _session_line(core, profile, session, root, waits, depth, now))
+        stack += [(child, root, min(depth + 1, 8)) for child in reversed(below.get(session.session_id, []))]
     return lines, len(found) - len(lines)
 
 
@@ -94,12 +105,12 @@ async def _open_sessions(core: Core, profile: str) -> list[Session]:
 
 
 async def _session_line(
-    core: Core, profile: Profile, session: Session, waits: Counter[str], depth: int, now: datetime
+    core: Core, profile: Profile, session: Session, root: Session, waits: Counter[str], depth: int, now: datetime
 ) -> SessionLine:
     key = session_key(profile.name, session.session_id)
     turns = await core.store.find(Turn, "open_session", key, limit=1)
     grants = await core.store.find(Grant, "live_session", key, limit=100)
-    bypass = session.bypass_until
+    until = session.bypass_until if live(profile, session, root, now) else None
     return SessionLine(
         id=session.session_id,
         name=safe_name(session.session_id),
@@ -109,7 +120,9 @@ async def _session_line(
         state=t("console.session.working") if turns else t("console.session.idle"),
         waits=waits[session.session_id],
         grants=len(grants),
-        bypass=t("console.session.until", clock=clock(bypass, now=now)) if bypass and bypass > now else "",
+        bypass=t("console.session.until", clock=clock(until, now=now)) if until else "",
+        bypass_by=person_name(session.bypass_by) if until and session.bypass_by else "",
+        may_bypass=refusal(profile, session, root) is None,
         depth=depth,
     )
 
@@ -136,12 +149,16 @@ async def _answers(core: Core, profile: Profile, session: Session) -> str:
 async def grants(core: Core, profile: str) -> list[GrantLine]:
     """The live grants, newest first."""
     rows = await core.broker.grants(profile, limit=1000)
+    permanent = {row.request_id: row.grant_id for row in rows if row.scope == "always"}
     return [
         GrantLine(
             id=row.grant_id,
             scope=t(f"console.scope.{row.scope}"),
             label=row.label,
-            shown=row.shown,
+            covers=covered(row.action_kind, row.coverage, core.broker.profile(profile)),
+            exact=shown(row.exact) if row.exact is not None else "",
+            shown=row.shown if row.exact is None else "",
+            beside=permanent.get(row.request_id, "") if row.scope != "always" else "",
             person=person_name(row.by),
             at=row.created_at,
             session=safe_name(row.session_id) if row.session_id else "",
@@ -149,6 +166,12 @@ async def grants(core: Core, profile: str) -> list[GrantLine]:
         )
         for row in reversed(rows)
     ]
+
+
+async def ended_with(core: Core, grant: Grant) -> list[Grant]:
+    """The grants that ended when this one was revoked: those that the same answer had made."""
+    made = await core.store.find(Grant, "request", joined(grant.profile, grant.request_id))
+    return [each for each in made if each.grant_id != grant.grant_id and each.revoked_at == grant.revoked_at]
 
 
 async def health(core: Core, profile: str, waiting: dict[str, int], *, details: bool) -> list[Part]:

@@ -347,7 +347,9 @@ def _owner(seat: Seat) -> str:
 
 
 def _was_asked(row: ApprovalRequest) -> bool:
-    """Whether a person was asked; what a rule or a grant ended at birth never stood on a page."""
+    """Whether a person was asked; what a rule, a grant or an earlier denial ended at birth never stood on a page."""
+    if row.repeat_of is not None:
+        return False
     asked = bool(row.destinations) or row.expires_at is not None
     return asked or any(actor.type == "person" for actor in row.decided_by)
 

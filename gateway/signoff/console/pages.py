@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from functools import partial
+
 import msgspec
 from aiohttp import web
 
 from signoff.console import history as past
 from signoff.console import lists, rehearsing
 from signoff.console import story as stories
+from signoff.console.cards import long_action
 from signoff.console.desk import Desk
 from signoff.console.drawing import assets
 from signoff.console.live import Channel
@@ -81,9 +85,10 @@ async def story(desk: Desk, visit: Visit) -> web.StreamResponse:
     row = await desk.reading.find(visit.seat.profile, visit.params[0])
     now = desk.core.clock.now()
     store = desk.core.store
-    profile = desk.core.profiles.get(row.profile)
+    profile = desk.core.broker.profile(row.profile)
     copies, events = await stories.copies_of(store, row), await stories.events_of(store, row)
-    told = stories.steps(row, copies, events, now, profile)
+    make = partial(stories.steps, row, copies, events, now, profile)
+    told = await asyncio.to_thread(make) if long_action(row) else make()
     return await desk.page(
         visit,
         "story",

@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from markupsafe import Markup
 
 from signoff.broker import same_person
+from signoff.changes.repeats import HOLDS_FOR
 from signoff.console.cards import RANKS, Beside, CardView, May, card_view, long_action
 from signoff.console.drawing import Drawing
 from signoff.console.seats import Seat
 from signoff.errors import RequestNotFound
-from signoff.model import ApprovalRequest, Session
-from signoff.rows import request_key, session_key
+from signoff.model import ApprovalRequest, Session, Turn
+from signoff.rows import request_key, session_key, turn_key
 from signoff.server.core import Core
 
 MOST_READ = 5000
@@ -90,7 +91,34 @@ class Reading:
                 parent = (other.agent if other else None) or above
         next_of = await self.get(row.profile, row.next_of) if row.next_of else None
         like = await self.get(row.profile, row.denied_like) if row.denied_like and row.outcome is None else None
-        return Beside(now=self._core.clock.now(), title=self.title, parent=parent, next_of=next_of, denied_like=like)
+        denial = await self.denial(row)
+        return Beside(
+            now=self._core.clock.now(),
+            title=self.title,
+            parent=parent,
+            next_of=next_of,
+            denied_like=like,
+            denial=denial,
+            holds=denial is not None and await self._holds(denial),
+            profile=self._core.profiles.get(row.profile),
+        )
+
+    async def denial(self, row: ApprovalRequest) -> ApprovalRequest | None:
+        """The request that a person denied, for one that is denied: itself, or the one that it repeats."""
+        if row.repeat_of is not None:
+            repeated = await self.get(row.profile, row.repeat_of)
+            row = row if repeated is None else repeated
+        denied = row.outcome == "denied" and any(actor.type == "person" for actor in row.decided_by)
+        return row if denied and row.repeat_of is None else None
+
+    async def _holds(self, denial: ApprovalRequest) -> bool:
+        """Whether that denial would answer the same action if it were asked for now."""
+        if denial.lifted_by is not None:
+            return False
+        if denial.turn_id is None:
+            return self._core.clock.now() - (denial.decided_at or denial.created_at) <= HOLDS_FOR
+        turn = await self._core.store.get(Turn, turn_key(denial.profile, denial.turn_id))
+        return turn is not None and turn.ended_at is None
 
 
 def _rank(row: ApprovalRequest) -> tuple[int, float]:

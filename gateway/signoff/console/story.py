@@ -7,6 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from signoff.console.judged import Judged, judged
 from signoff.display import shown
 from signoff.durations import duration
 from signoff.endings import user_summary
@@ -15,7 +16,6 @@ from signoff.ports import Store
 from signoff.rows import request_key
 from signoff.settings import Profile
 from signoff.statuses import execution_line
-from signoff.whys import why_lines
 from signoff.wording import agent_name, people, person_name, safe_name, t
 
 PAGE, MOST_EVENTS = 1000, 20_000
@@ -29,6 +29,9 @@ class Step(Struct, frozen=True, kw_only=True):
     word: str
     text: str
     more: tuple[str, ...] = ()
+    judged: Judged | None = None
+    link: str = ""
+    """The short id of another request that it is about."""
 
 
 async def events_of(store: Store, row: ApprovalRequest) -> list[Event]:
@@ -63,9 +66,9 @@ def steps(
     copies: Sequence[Copy],
     events: Sequence[Event],
     now: datetime,
-    profile: Profile | None = None,
+    profile: Profile,
 ) -> list[Step]:
-    """The story in order of time. Pure. `profile` has the operator's own rules."""
+    """The story in order of time. Pure."""
     told = [_asked(row), _judged(row, profile)]
     told += [step for copy in copies for step in _shown(row, copy)]
     told += [_refused(event) for event in events if event.type == "tap.refused"]
@@ -76,6 +79,8 @@ def steps(
         for event in events
         if event.type == "approval.promoted"
     ]
+    told += [_repeated(row, event) for event in events if event.type == "approval.repeated"]
+    told += [_lifted(row, event) for event in events if event.type == "approval.lifted"]
     told += _ended(row, now)
     told += _ran(row, now)
     return sorted(told, key=lambda step: step.at)
@@ -92,10 +97,10 @@ def _asked(row: ApprovalRequest) -> Step:
     return Step(at=row.created_at, word=t("console.step.asked"), text=" · ".join(parts))
 
 
-def _judged(row: ApprovalRequest, profile: Profile | None) -> Step:
+def _judged(row: ApprovalRequest, profile: Profile) -> Step:
     born = row.outcome in ("blocked", "staged") or any(by.type in ("policy", "grant") for by in row.decided_by)
     text = user_summary(row, row.created_at) if born and row.outcome else t("console.story.asks_person")
-    return Step(at=row.created_at, word=t("console.step.judged"), text=text, more=tuple(why_lines(row, profile)))
+    return Step(at=row.created_at, word=t("console.step.judged"), text=text, judged=judged(row, profile))
 
 
 def _shown(row: ApprovalRequest, copy: Copy) -> list[Step]:
@@ -129,6 +134,18 @@ def _revealed(event: Event) -> Step:
     data = event.data
     who = safe_name(str(data.get("principal") or data.get("key_id") or ""))
     return Step(at=event.at, word=t("console.step.revealed"), text=t("console.story.revealed", person=who))
+
+
+def _repeated(row: ApprovalRequest, event: Event) -> Step:
+    """The same was asked for again, and this denial was the answer."""
+    text = t("console.story.repeated", person=people(row.decided_by))
+    short = safe_name(str(event.data.get("repeat_short", "")))
+    return Step(at=event.at, word=t("console.step.repeated"), text=text, link=short)
+
+
+def _lifted(row: ApprovalRequest, event: Event) -> Step:
+    who = person_name(row.lifted_by) if row.lifted_by is not None else ""
+    return Step(at=event.at, word=t("console.step.lifted"), text=t("status.lifted", person=who))
 
 
 WHY_REFUSED = frozenset(

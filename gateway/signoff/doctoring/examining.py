@@ -7,6 +7,7 @@ import logging
 from typing import Any
 from urllib.parse import urlsplit
 
+from signoff.authorize import groups_on
 from signoff.checkups import open_checkup
 from signoff.config import Config
 from signoff.doctoring.beside import Beside, ask_gateway
@@ -18,7 +19,7 @@ from signoff.doctoring.rows import Row, rows_of
 from signoff.doctoring.storing import serving_findings, store_findings
 from signoff.drills import named_places
 from signoff.errors import ConfigError
-from signoff.ports import Checkup, Finding
+from signoff.ports import Checkup, Finding, GroupCheckup
 from signoff.server.limits import is_loopback
 from signoff.settings import Profile
 
@@ -106,6 +107,8 @@ async def _examined(checkup: Checkup, profile: Profile, platform: str, beside: B
         found.append(beside.health_finding(profile.name, platform))
     if any(each.level == "problem" and each.about in ("token", "connection") for each in found[:1]):
         return found
+    if isinstance(checkup, GroupCheckup):
+        found += [await checkup.group(group) for group in groups_on(profile, platform)]
     for place in named_places(profile):
         if place.platform == platform:
             found.append(await checkup.place(place))

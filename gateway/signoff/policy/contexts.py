@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -43,11 +44,11 @@ class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
     """What is known around an action.
 
     `kind` is the session's, None when there is no session at all. `attended` says whether somebody could answer.
-    `bypass` is the session's own and `bypass_words` say until when and by whom, `isolated` an attested environment. `own_paths` and `own_pid` are the gateway's
-    (absolute paths). `home` and `cwd` are those of the user the command would run as, None where they are not known.
-    `language` names the language of a code action. `env` is what is set around a command. `files` are all that a file
-    write touches; `reviewed` are those whose content was read before asking. `rules` are the profile's, None for those
-    that come with the package.
+    `bypass` is the session's own and `bypass_words` say until when and by whom, `isolated` an attested environment.
+    `own_paths` and `own_pid` are the gateway's (absolute paths). `home` and `cwd` are those of the user the command
+    would run as, None where they are not known. `language` names the language of a code action. `env` is what is set
+    around a command. `files` are all that a file write touches; `reviewed` are those whose content was read before
+    asking. `rules` are the profile's, None for those that come with the package.
     """
 
     shell: str | None = None
@@ -91,7 +92,12 @@ class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def facts(self) -> OwnFacts:
         """What the gateway knows of itself and of the user."""
-        return OwnFacts(paths=PathFacts(home=self.home, own=self.own_paths, start=self.cwd), pid=self.own_pid)
+        return _facts(self.home, self.own_paths, self.cwd, self.own_pid)
+
+
+@lru_cache(maxsize=64)
+def _facts(home: str | None, own: tuple[str, ...], start: str | None, pid: int | None) -> OwnFacts:
+    return OwnFacts(paths=PathFacts(home=home, own=own, start=start), pid=pid)
 
 
 class Subject:

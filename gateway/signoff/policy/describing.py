@@ -154,6 +154,8 @@ def _file(subject: Subject) -> tuple[str, Severity]:
 
 def short(text: str, limit: int = 120) -> str:
     """A text on one line, cut behind a word within `limit` characters: nobody knows a piece of a secret for one."""
+    if len(text) <= limit and text.isprintable() and "  " not in text and text == text.strip():
+        return text  # nothing in it has to be replaced
     plain = " ".join(text.replace(UNKNOWN, "…").split())
     if len(plain) <= limit:
         return plain

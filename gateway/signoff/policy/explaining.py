@@ -22,7 +22,7 @@ from signoff.policy.shell.model import Place
 from signoff.policy.verdict import Severity, Verdict, VerdictWord
 from signoff.policy.warming import warm
 
-TELLING_BUDGET_S = 0.05
+TELLING_BUDGET_S = 0.015
 """The time for telling what rules said of each command, beside that for judging."""
 MAX_COMMANDS = 200
 """As many commands are told one by one; the rest is counted."""
@@ -123,6 +123,8 @@ def told_rung(name: str, verdict: Verdict) -> RungSaid:
 def _told(subject: Subject, verdict: Verdict, rungs: tuple[RungSaid, ...], deadline: Deadline) -> Explanation:
     rules = _Rules(subject, deadline)
     commands = subject.script.commands
+    if subject.context.windows:
+        commands = tuple(dict.fromkeys(commands))  # its reader tells some of them twice
     told: list[CommandSeen] = []
     with suppress(GivenUpError):
         told.extend(rules.told(command) for command in commands[:MAX_COMMANDS])

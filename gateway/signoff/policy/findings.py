@@ -254,5 +254,9 @@ def shown(command: Command) -> str:
 
 
 def _short(text: str) -> str:
+    """A text on one line, cut behind a word: nobody, and no mask either, knows a piece of a secret for one."""
     text = " ".join(text.replace(UNKNOWN, "…").split())
-    return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"
+    if len(text) <= MAX_TEXT_CHARS:
+        return text
+    head, blank, _rest = text[: MAX_TEXT_CHARS - 1].rpartition(" ")
+    return f"{head}{blank}…"

@@ -120,7 +120,9 @@ def _floors(subject: Subject) -> Verdict | None:
 def _carried_windows(subject: Subject) -> floors.Hit | None:
     """Floors in the text that a POSIX shell hands to cmd or PowerShell."""
     for command in subject.script.commands:
-        carried = windows.carried_text([word.text for word in command.words]) if command.words else None
+        if not command.words or not windows.may_carry(command.words[0].text):
+            continue
+        carried = windows.carried_text([word.text for word in command.words])
         script = windows.read(*carried) if carried else None
         hit = windows.find(script, subject.context.facts, subject.deadline) if script else None
         if hit is not None:

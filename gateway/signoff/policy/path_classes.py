@@ -21,8 +21,9 @@ MAX_PATH_CHARS = 4096
 
 _ANY_HOME = re.compile(r"(?:/home/[^/]+|/Users/[^/]+|/root|/var/root)(?=/|\Z)")
 _PIECES = re.compile(r"[=@:,]")
-_PROSE = re.compile(r"[^/~.\x00][^/]*\s|[^\n]*\n")
-"""A text with a blank before its first slash, or of several lines, is about paths but names none."""
+_PROSE = re.compile(r"[^/~.\x00][^/\s]*(?:(?:\s[^/\s]*){3}|(?:\s[^/\s]+)*\s[^\w/])|[^\n]*\n")
+"""A text of several words before its first slash, one behind whose first words a path begins (`less ~/.netrc`), or of
+several lines, is about paths but names none; `My Documents/x` does."""
 
 _ALIVE = re.compile(r"[*?\[]")
 
@@ -43,7 +44,7 @@ _STARTUP = _pattern(
     r"init\.d|rc\.local|rc\d\.d|systemd|xdg/autostart|ld\.so\.preload|inittab|udev/rules\.d|rc\.d|periodic)(?:/|\Z)",
     r"^/var/spool/cron(?:/|\Z)",
     r"^(?:/usr)?(?:/local)?/lib/systemd/(?:system|user)(?:/|\Z)",
-    r"(?:^|/)\.git/(?:hooks(?:/|\Z)|config\Z)",
+    r"(?:^|/)\.git/(?:hooks(?:/|\Z)|config(?:\.worktree)?\Z|info/attributes\Z|(?:modules|worktrees)/.*/(?:hooks/|config\Z))",
     r"(?:^|/)(?:site|user)customize\.py\Z",
     r"site-packages/[^/]+\.pth\Z",
     r"(?:^|/)\.ssh/rc\Z",
@@ -192,7 +193,7 @@ def _forms(text: str, cwd: str | None, home: str | None) -> tuple[str, ...]:
     found = [text]
     if text[0] == "-":
         found = [text[2:]] if len(text) > 2 and text[1] != "-" else []
-    if _PIECES.search(text):
+    if _PIECES.search(text) and " " not in text:
         found += _PIECES.split(text)
     return tuple(dict.fromkeys(_form(piece, cwd, home) for piece in found if piece))
 
@@ -221,7 +222,7 @@ def _compiled(name: str) -> re.Pattern[str]:
 
 @cache
 def _hint(name: str) -> re.Pattern[str]:
-    return re.compile(_HINTS[name])
+    return re.compile(_HINTS[name], re.M)
 
 
 def prepare() -> None:
@@ -237,7 +238,7 @@ def _folder_hints(name: str, cwd: str) -> bool:
 
 
 def may_fit(name: str, text: str, cwd: str | None) -> bool:
-    """Whether a text without stars has anything in it, or in the folder it is relative to, that paths of a class have."""
+    """Whether a text without stars, or the folder it is relative to, has anything in it that paths of a class have."""
     if not text.isascii() or _hint(name).search(text.lower()) is not None:
         return True
     return cwd is not None and _folder_hints(name, cwd)
@@ -252,6 +253,16 @@ def _fits(name: str, text: str, globbed: bool, cwd: str | None, home: str | None
         if globbed and _ALIVE.search(form) and any(_covers(form, sample) for sample in _SAMPLES[name]):
             return True
     return False
+
+
+def may_be_of(name: str, words: tuple[Word, ...], cwd: str | None) -> bool:
+    """Whether one of a command's words may be of a class, told by all of them together."""
+    if cwd is not None and _folder_hints(name, cwd):
+        return True
+    if any(word.pattern is not None for word in words):
+        return True
+    text = "\n".join([word.text for word in words])
+    return not text.isascii() or _hint(name).search(text.lower()) is not None
 
 
 def _text_class(name: str) -> PathClass:

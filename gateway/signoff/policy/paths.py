@@ -137,6 +137,8 @@ def is_home(word: Word, cwd: str | None, facts: PathFacts) -> bool:
 
 def is_disk(word: Word, cwd: str | None, _facts: PathFacts) -> bool:
     """A device node of a whole disk or a partition."""
+    if word.pattern is None and "dev" not in word.text and (cwd is None or "dev" not in cwd):
+        return False
     found = parts(word, cwd)
     return found is not None and len(found) > 1 and found[0] == "dev" and bool(_DISK.fullmatch("/".join(found[1:])))
 

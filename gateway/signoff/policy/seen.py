@@ -31,7 +31,7 @@ class Seen:
     """
 
     __slots__ = (
-        "_flags", "_given", "_long", "_operands", "_read", "command", "facts", "name", "script", "words",
+        "_flags", "_given", "_long", "_operands", "_read", "_texts", "command", "facts", "name", "script", "words",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +52,7 @@ class Seen:
         self._read = read
         self._given: Arguments | None = None
         self._operands: list[Word] | None = None
+        self._texts: list[str] | None = None
         self._flags: frozenset[str] | None = None
         self._long: tuple[str, ...] = ()
 
@@ -72,7 +73,9 @@ class Seen:
     @property
     def texts(self) -> list[str]:
         """The operands' texts, with unknown stretches in them."""
-        return [word.text for word in self.operands]
+        if self._texts is None:
+            self._texts = [word.text for word in self.operands]
+        return self._texts
 
     @property
     def cwd(self) -> str | None:
@@ -93,16 +96,20 @@ class Seen:
 
     def has_any(self, names: frozenset[str]) -> bool:
         """The same for a set that is made once."""
-        if not self.flags.isdisjoint(names):
+        if not (self.flags if self._flags is None else self._flags).isdisjoint(names):
             return True
         return bool(self._long) and any(_begins(given, names) for given in self._long)
 
     def values(self, *names: str) -> list[Word]:
         """The values of these options, as often as they are given."""
+        options = self.given.options
+        if not options:
+            return []
         return [
             option.value
-            for option in self.given.options
-            if option.value is not None and any(matches(option.name, name) for name in names)
+            for option in options
+            if option.value is not None
+            and (option.name in names or (len(option.name) > 2 and any(matches(option.name, name) for name in names)))
         ]
 
     @property

@@ -1,7 +1,7 @@
 """A small reader of cmd and PowerShell text, and the floors for both."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 import msgspec
@@ -105,7 +105,7 @@ def _split(text: str, shell: str) -> list[list[str]]:
         part = match.group()
         if part in _BREAKS:
             # `& (...)` runs what the brackets make up.
-            called = part == "(" and shell != "cmd" and text[:match.start()].rstrip()[-1:] == "&"
+            called = part == "(" and shell != "cmd" and text[: match.start()].rstrip()[-1:] == "&"
             found.append(["$()"] if called else [])
         elif shell != "cmd" and match.start() == end and _PROPERTY.fullmatch(part) and text[match.end() :][:1] != "(":
             continue  # what a bracket is asked for
@@ -164,6 +164,15 @@ def carried_text(words: list[str]) -> tuple[str, str] | None:
     if name in {"invoke-expression", "iex"}:
         return " ".join(words[1:]), "powershell"
     return None
+
+
+@lru_cache(maxsize=1024)
+def may_carry(program: str) -> bool:
+    """Whether a program of this name may run text of cmd or PowerShell."""
+    return _name(program) in _CARRYING
+
+
+_CARRYING = frozenset({*SHELLS, "invoke-expression", "iex"})
 
 
 def _name(word: str) -> str:

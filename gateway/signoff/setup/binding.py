@@ -90,6 +90,10 @@ class CodeInbox:
         """Nobody is to press anything."""
         return ()
 
+    def groups(self) -> Sequence[str]:
+        """Whoever has the code is bound, a member of whatever."""
+        return ()
+
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """No card is open that would move."""
 

@@ -92,7 +92,7 @@ def _yaml(path: Path, text: str) -> dict[str, Any]:
     try:
         import yaml  # type: ignore[import-untyped]  # it brings no types
     except ImportError:
-        raise ConfigError(f"{path} is YAML, for which PyYAML is needed. Mend: pip install PyYAML") from None
+        raise ConfigError(f"{path} is YAML, for which PyYAML is needed. Mend: pip install 'signoff[yaml]'") from None
     try:
         tree = yaml.safe_load(text)
     except yaml.YAMLError as error:

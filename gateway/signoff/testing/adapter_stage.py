@@ -172,6 +172,8 @@ class RecordingInbox:
         self.suggestions: tuple[Suggestion, ...] = ()
         self.named: tuple[str, ...] = ()
         """The users who may decide."""
+        self.member_of: tuple[str, ...] = ()
+        """The roles and groups whose members may decide."""
         self.tries = 0
         """How often the poisoned message was handed in."""
         self.held: set[str] = set()
@@ -205,6 +207,10 @@ class RecordingInbox:
     def approvers(self) -> tuple[str, ...]:
         """As told."""
         return self.named
+
+    def groups(self) -> tuple[str, ...]:
+        """As told."""
+        return self.member_of
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """Keep it."""

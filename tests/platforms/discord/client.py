@@ -13,7 +13,7 @@ from tests.platforms.telegram.control import ControlChannel, RemoteControl
 from .model import WhereAt
 
 T = TypeVar("T")
-WAIT_S = 5.0
+WAIT_S = 15.0
 
 
 class ControlClient:

@@ -150,7 +150,7 @@ class Socket:
 
     async def take(self) -> Any:
         """The next frame, or `{"closed": code}`."""
-        message = await asyncio.wait_for(self._socket.receive(), 5)
+        message = await asyncio.wait_for(self._socket.receive(), 15)
         if message.type is not WSMsgType.TEXT:
             return {"closed": self._socket.close_code}
         return json.decode(message.data)
@@ -196,7 +196,7 @@ class Bot(discord.Client):
 
     async def next(self) -> discord.Interaction[Any]:
         """The next interaction."""
-        return await asyncio.wait_for(self.got.get(), 5)
+        return await asyncio.wait_for(self.got.get(), 15)
 
 
 @asynccontextmanager
@@ -210,7 +210,7 @@ async def bot(platform: DiscordPlatform, **options: Any) -> AsyncIterator[Bot]:
     try:
         await client.login(TOKEN)
         client.loop_task = asyncio.create_task(client.connect())
-        await asyncio.wait_for(client.wait_until_ready(), 5)
+        await asyncio.wait_for(client.wait_until_ready(), 15)
         yield client
     finally:
         await client.close()

@@ -13,8 +13,9 @@ In a process of its own: `slack_process()`, or `python -m tests.platforms.slack 
 `SlackPlatform.connect(url)`. All give a `SlackPlatform`. Its methods by purpose (all are coroutines):
 
 * addresses: `where()`, `base_url()` (ends in `/api/`)
-* the place: `add_bot`, `add_user`, `rename_user`, `deactivate_user`, `revoke_token`, `add_channel`, `add_dm`,
-  `join`, `leave`, `archive`, `remove_channel`, `delete_message`, `start_thread`
+* the place: `add_bot`, `add_user`, `rename_user`, `deactivate_user`, `add_usergroup`, `change_usergroup`,
+  `revoke_token`, `add_channel`, `add_dm`, `join`, `leave`, `archive`, `remove_channel`, `delete_message`,
+  `start_thread`
 * one address for Events API, interactivity and slash commands instead of Socket Mode:
   `set_request_url(url, verify=False)`; none goes back. `post_forged(...)` for bad signatures
 * what people do: `say`, `mention`, `edit_said`, `slash`, `press`, `press_forged`, `submit_view`, `close_view`,

@@ -26,6 +26,7 @@ SCOPES = {
     "files.completeuploadexternal": "files:write",
     "files.delete": "files:write",
     "files.info": "files:read",
+    "usergroups.users.list": "usergroups:read",
     "users.info": "users:read",
 }
 CONNECT = "apps.connections.open"
@@ -39,7 +40,6 @@ ALL_SCOPES = frozenset(SCOPES.values()) | {
     "groups:read",
     "im:history",
     "im:read",
-    "usergroups:read",
 }
 
 
@@ -74,6 +74,7 @@ class WebApi:
             "files.delete": filing.delete,
             "files.getuploadurlexternal": filing.get_upload_url,
             "files.info": filing.info,
+            "usergroups.users.list": places.usergroup_users,
             "users.info": places.user,
             "views.open": viewing.open,
             "views.push": viewing.push,

@@ -7,11 +7,11 @@ from .budgets import Budgets
 from .events import Events
 from .messaging import Messaging
 from .posting import Posting
-from .world import TEAM, App, Channel, Person, World
+from .world import TEAM, App, Channel, Person, Usergroup, World
 
 
 class Building:
-    """Bots, people and channels."""
+    """Bots, people, user groups and channels."""
 
     def __init__(self, world: World, events: Events, messaging: Messaging, posting: Posting) -> None:
         self._world = world
@@ -87,6 +87,22 @@ class Building:
     def deactivate_user(self, *, user_id: str) -> None:
         """End somebody's account."""
         self._world.person(user_id).deleted = True
+
+    def add_usergroup(self, *, group: str, name: str, users: list[str]) -> str:
+        """A user group; ValueError when the id is taken."""
+        if group in self._world.usergroups:
+            raise ValueError(f"user group {group} exists already")
+        members = [self._world.person(user).id for user in users]
+        self._world.usergroups[group] = Usergroup(id=group, name=name, users=members)
+        return group
+
+    def change_usergroup(self, *, group: str, users: list[str] | None = None, disabled: bool | None = None) -> None:
+        """Give a user group other members, disable or enable it."""
+        found = self._world.usergroup(group)
+        if users is not None:
+            found.users = [self._world.person(user).id for user in users]
+        if disabled is not None:
+            found.disabled = disabled
 
     def revoke_token(self, *, token: str, revoked: bool = True) -> None:
         """Let a token fail, or work again."""

@@ -1,4 +1,4 @@
-"""The methods `auth.*`, `conversations.*`, `users.*`, and where an app may write."""
+"""The methods `auth.*`, `conversations.*`, `users.*`, `usergroups.*`, and where an app may write."""
 
 from __future__ import annotations
 
@@ -136,3 +136,10 @@ class Places:
         if person is None:
             raise Refused("user_not_found")
         return {"user": person.json()}
+
+    def usergroup_users(self, _app: App, parameters: Parameters) -> JsonObject:
+        """usergroups.users.list; without `include_disabled` a disabled group is as good as none."""
+        group = self._world.usergroups.get(parameters.needed("usergroup", "no_such_subteam"))
+        if group is None or (group.disabled and not parameters.flag("include_disabled")):
+            raise Refused("no_such_subteam")
+        return {"users": list(group.users)}

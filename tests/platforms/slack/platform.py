@@ -87,6 +87,16 @@ class SlackPlatform(ServerHandle):
         """End somebody's account."""
         await self._do("deactivate_user", user_id=user_id)
 
+    async def add_usergroup(self, group: str, name: str, *, users: Sequence[str] = ()) -> str:
+        """A user group (`S...`) with these members."""
+        return await self._call(str, "add_usergroup", group=group, name=name, users=list(users))
+
+    async def change_usergroup(
+        self, group: str, *, users: Sequence[str] | None = None, disabled: bool | None = None
+    ) -> None:
+        """Give a user group other members, disable or enable it; what is left out stays."""
+        await self._do("change_usergroup", group=group, users=None if users is None else list(users), disabled=disabled)
+
     async def revoke_token(self, token: str, *, revoked: bool = True) -> None:
         """Let a bot or app token fail with `account_inactive`, or work again."""
         await self._do("revoke_token", token=token, revoked=revoked)

@@ -149,6 +149,16 @@ class Channel:
 
 
 @dataclass(kw_only=True)
+class Usergroup:
+    """A user group. A disabled one keeps its members, and is told of only on request."""
+
+    id: str
+    name: str
+    users: list[str]
+    disabled: bool = False
+
+
+@dataclass(kw_only=True)
 class App:
     """An app and its bot, known by the bot's user id."""
 
@@ -173,6 +183,7 @@ class World:
         self.limits = limits
         self.people: dict[str, Person] = {}
         self.channels: dict[str, Channel] = {}
+        self.usergroups: dict[str, Usergroup] = {}
         self.apps: dict[str, App] = {}
         self.revoked: set[str] = set()
         self.files: OrderedDict[str, StoredFile] = OrderedDict()
@@ -202,6 +213,12 @@ class World:
         if user_id not in self.people:
             raise LookupError(f"no user {user_id}")
         return self.people[user_id]
+
+    def usergroup(self, group: str) -> Usergroup:
+        """The user group; LookupError when there is none."""
+        if group not in self.usergroups:
+            raise LookupError(f"no user group {group}")
+        return self.usergroups[group]
 
     def channel(self, channel: str) -> Channel:
         """The channel; LookupError when there is none."""

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from signoff.bench import over_http
+from signoff.bench import judging, over_http
 from signoff.bench.child import Result
 from signoff.bench.figures import NotMeasured, percentile, rss_bytes, watching
 from signoff.bench.rounds import measure_all
 from signoff.bench.rows import MEASURES, QUICK, Measure, Row, Sizes, chosen
+from signoff.policy import judge
 
 TINY = Sizes(
     at_once=2,
@@ -33,6 +34,7 @@ TINY = Sizes(
     many_taps=2,
     chats=1,
     commits=3,
+    judged=20,
     appends=2,
 )
 KEYS = [row.key for measure in MEASURES for row in measure.rows]
@@ -45,7 +47,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         env={**os.environ, "TMPDIR": str(folder)},
         capture_output=True,
         text=True,
-        timeout=55,
+        timeout=100,
         check=False,
     )
 
@@ -177,3 +179,22 @@ async def test_a_server_that_does_not_start_is_a_reason(monkeypatch: pytest.Monk
     monkeypatch.setattr("sys.executable", "/bin/false")
     with pytest.raises(NotMeasured, match="the server ended with code 1"):
         await over_http.approvals(TINY)
+
+
+def test_judge_names_all_that_is_measured_of_judging() -> None:
+    assert [measure.name for measure in chosen("judge")] == ["judge", "policy"]
+    assert [measure.name for measure in chosen("judge_10kb_ms")] == ["judge"]
+
+
+async def test_what_the_judge_takes_is_measured_on_what_it_understands() -> None:
+    found = await judging.judge_texts(TINY)
+    assert set(found) == {row.key for row in chosen("judge")[0].rows}
+    assert all(value > 0 for value in found.values())
+    for key, text in judging.TEXTS.items():
+        verdict = judge("command", text(0), judging.CONTEXT, clock=lambda: 0.0)
+        assert verdict.verdict == ("ask" if key == "judge_parentheses_ms" else "allow"), key
+
+
+def test_a_row_is_named_once(tmp_path: Path) -> None:
+    done = run(tmp_path, "judge", "--only", "wake")
+    assert (done.returncode, done.stderr) == (2, "signoff: Name the row once. See `signoff bench --help`.\n")

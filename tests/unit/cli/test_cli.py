@@ -55,7 +55,7 @@ class Shell:
     async def end(self, process: asyncio.subprocess.Process, given: str | None = None) -> Done:
         """Wait for it. Nothing that goes wrong may show a traceback, and no error takes a second line."""
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 out, err = await process.communicate(given.encode() if given is not None else None)
         except TimeoutError:
             process.kill()
@@ -157,7 +157,7 @@ async def test_signals_reach_the_running_command(shell: Shell, gateway: FakeGate
     script = "trap 'echo got it; exit 9' TERM; echo ready; while :; do sleep 0.05; done"
     process = await shell.start("run", "--shell", script)
     assert process.stdout is not None
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert await process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGTERM)
     done = await shell.end(process)
@@ -253,11 +253,11 @@ async def test_a_terminal_shows_the_countdown(shell: Shell, gateway: FakeGateway
     request_id = await gateway.asked()
     loop = asyncio.get_running_loop()
     shown = ""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         while "Waiting for an answer to K7M2Q" not in shown:
             shown += (await loop.run_in_executor(None, os.read, reader, 4096)).decode()
     await gateway.decide(request_id, "approved")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         assert await process.wait() == 0
     os.close(reader)
 
@@ -411,7 +411,7 @@ async def test_the_reader_of_the_output_may_go(shell: Shell, gateway: FakeGatewa
     os.close(reader)
     process = await shell.start("pending", "--json", stdout=writer)
     os.close(writer)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         _, err = await process.communicate()
     assert err == b""
 

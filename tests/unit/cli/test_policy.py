@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import pytest
 from tests.unit.cli.front import Front
@@ -12,7 +13,7 @@ from tests.unit.cli.front import Front
 from signoff.clock import SystemClock
 from signoff.ids import new_id
 from signoff.model import Actor, ApprovalRequest, Command, replace
-from signoff.ports import Store
+from signoff.ports import Store, Tx
 from signoff.stores.history import PAGE
 from signoff.stores.open import open_store
 
@@ -48,9 +49,14 @@ async def opened(front: Front) -> AsyncIterator[Store]:
         await store.aclose()
 
 
+def _put(tx: Tx, *, rows: list[ApprovalRequest]) -> None:
+    for row in rows:
+        tx.put(row)
+
+
 async def stored(front: Front, rows: Iterable[ApprovalRequest]) -> None:
     async with opened(front) as store:
-        await store.transact(lambda tx: [tx.put(row) for row in rows])
+        await store.transact(partial(_put, rows=list(rows)))
 
 
 async def test_what_a_policy_would_have_saved_and_let_pass(front: Front) -> None:
@@ -92,7 +98,7 @@ async def test_people_read_a_table(front: Front) -> None:
 
 async def test_it_reads_beside_whoever_writes_and_changes_nothing(front: Front) -> None:
     async with opened(front) as store:
-        await store.transact(lambda tx: [tx.put(asked("rm -rf build", n)) for n in range(2 * PAGE + 3)])
+        await store.transact(partial(_put, rows=[asked("rm -rf build", n) for n in range(2 * PAGE + 3)]))
         before = {path.name: path.read_bytes() for path in (front.folder / "state").glob("signoff.db")}
         front.write("new.toml", "")
         assert front.json("policy", "try", "new.toml")["requests"] == 2 * PAGE + 3

@@ -24,7 +24,7 @@ async def serving(shell: Shell) -> AsyncIterator[tuple[asyncio.subprocess.Proces
     process = await shell.start("serve", "--config", "signoff.toml")
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             line = (await process.stdout.readline()).decode()
         assert line.startswith("listening on http://127.0.0.1:"), (line, (await shell.end(process)).err)
         yield process, line.removeprefix("listening on ").strip()
@@ -70,7 +70,7 @@ async def test_serve_keys_and_a_question_end_to_end(shell: Shell) -> None:
 async def test_ctrl_c_ends_it_gracefully_too(shell: Shell) -> None:
     async with serving(shell) as (process, _):
         process.send_signal(signal.SIGINT)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             assert await process.wait() == 0
 
 
@@ -105,7 +105,7 @@ async def test_an_empty_approver_list_is_told_and_a_dead_platform_does_not_stop_
         file.write(f'mode = "{mode}"\n')
     process = await shell.start("serve", "--config", "signoff.toml")
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         line = (await process.stdout.readline()).decode()
     process.send_signal(signal.SIGTERM)
     done = await shell.end(process)

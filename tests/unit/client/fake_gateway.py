@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from tests.ports import free_port
 
 from signoff.client._wire import as_action
 from signoff.digest import digest_of
@@ -21,7 +22,7 @@ class FakeGateway:
     """What a client sees of a gateway. State outlives `down()` and `up()`, as a store does."""
 
     def __init__(self) -> None:
-        self.port = 0
+        self.port = free_port()
         self.approvals: dict[str, dict[str, Any]] = {}
         self.turns: dict[str, str | None] = {}
         """Each turn's cause; None while it is open."""
@@ -90,7 +91,7 @@ class FakeGateway:
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Return once something is true that a request may have changed."""
-        async with asyncio.timeout(10), self.changed:
+        async with asyncio.timeout(30), self.changed:
             await self.changed.wait_for(holds)
 
     async def asked(self) -> str:

@@ -45,7 +45,7 @@ class Pair:
 
     async def waiting(self) -> ApprovalRecord:
         """The question that waits, once there is one."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(30):
             while not (waiting := await self.approver.pending()):  # noqa: ASYNC110  # another process could not tell
                 await asyncio.sleep(0.01)
         return waiting[-1]
@@ -205,7 +205,7 @@ async def test_events_are_followed(pair: Pair) -> None:
     await following.wait()
     await pair.approver.decide(waiting.request_id, "deny")
     await task
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(30):
         await follower
     assert "approval.requested" in seen
 

@@ -163,7 +163,7 @@ def test_ctrl_c_withdraws_the_question(served: Served) -> None:
     process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, served.fake.url], stdout=subprocess.PIPE, text=True)
     request_id = served.run(served.fake.asked)
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, _ = process.communicate(timeout=60)
     assert out == "interrupted\n"
     row = served.fake.approvals[str(request_id)]
     assert (row["outcome"], row["cause"]) == ("cancelled", "withdrawn")

@@ -47,6 +47,15 @@ async def test_a_long_list_is_folded_into_a_file(world: World) -> None:
     assert all(row.short_id in reply.card.attachment.content.decode() for row in rows)
 
 
+async def test_why_tells_each_command(world: World) -> None:
+    row = await world.ask("sudo rm -rf build && ls")
+    lines = (await world.type(f"/why {row.short_id}")).splitlines()
+    assert "1. sudo · asks: privilege.root" in lines
+    assert "1.1. rm -rf build · asks: delete.recursive" in lines
+    assert "2. ls · allowed: the rule read.files allows it" in lines
+    assert lines[-2] == "No deny rule, no floor, not on the allowlist, no grant covers it: a person is asked."
+
+
 async def test_why_says_the_rule_and_the_digest(world: World) -> None:
     row = await world.ask()
     for text in (await world.type("/why"), await world.type(f"/why {row.short_id.lower()}")):

@@ -77,6 +77,10 @@ class Inbox:
         """Nobody taps here."""
         return ()
 
+    def groups(self) -> tuple[str, ...]:
+        """The fake platform has none."""
+        return ()
+
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """No chat moves here."""
 
@@ -214,7 +218,7 @@ class World:
 
     async def idle(self) -> None:
         """Wait until nothing is due to be sent, nor under way."""
-        async with asyncio.timeout(20.0):
+        async with asyncio.timeout(60.0):
             await self.dispatcher.idle()
 
 

@@ -91,7 +91,7 @@ MISTAKES = [
     ),
     (
         '[platforms.slack]\nbot_token = "xoxb-1"\napp_token = "xapp-1"\napprovers = ["ana"]\n',
-        "is neither a member id such as U0123ABCD nor a principal",
+        "is neither a member id such as U0123ABCD, nor group:ID",
     ),
     # wrong shapes
     ('approvals = "manual"\n', "approvals is a section, not a value; write [approvals]"),

@@ -381,6 +381,7 @@ async def test_ending_a_session_takes_a_second_step(here: Place, what: str, caus
         ("/console/all", {"choice": "deny", "listed": "x y 0 0"}),
         ("/console/sessions/stop", {"confirmed": "1"}),
         ("/console/sessions/clear", {"confirmed": "1"}),
+        ("/console/sessions/bypass", {"off": "1"}),
         ("/console/grants/revoke", {}),
     ],
 )

@@ -24,7 +24,7 @@ class Stream:
         self.answer = answer
         self.last_id = ""
 
-    async def next(self, kind: str, within_s: float = 5.0) -> Any:
+    async def next(self, kind: str, within_s: float = 10.0) -> Any:
         """The data of the next event of that kind."""
         name, data = "message", ""
         async with asyncio.timeout(within_s):
@@ -233,7 +233,7 @@ async def test_a_log_in_that_ended_ends_its_page_however_much_happens(here: Plac
     assert seat is not None
     async with watching(person, "kind=touch") as stream:
         await desk.seats.close(seat)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             with pytest.raises(EOFError):
                 while True:
                     desk.live.touch(row)

@@ -104,6 +104,9 @@ class _Inbox:
     def approvers(self) -> tuple[str, ...]:
         return ()
 
+    def groups(self) -> tuple[str, ...]:
+        return ()
+
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None: ...
 
     async def load(self, name: str) -> str | None:

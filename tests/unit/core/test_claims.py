@@ -304,7 +304,7 @@ async def test_a_claim_of_somebody_elses_row_is_seen_as_it_is(world: World) -> N
 
 
 async def _until_asked(world: World) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         while not await world.rows():  # noqa: ASYNC110  # no event tells that the store holds it
             await asyncio.sleep(0)
     await _until(lambda: len(world.broker.waiters) > 0)
@@ -312,7 +312,7 @@ async def _until_asked(world: World) -> None:
 
 
 async def _until(holds: Any) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         while not holds():  # noqa: ASYNC110  # the same of what waits
             await asyncio.sleep(0)
 

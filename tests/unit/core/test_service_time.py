@@ -121,6 +121,6 @@ async def test_the_sweeper_runs_as_a_task(world: World) -> None:
 
 
 async def _true(read: Callable[[], Awaitable[ApprovalRequest]], holds: Callable[[ApprovalRequest], bool]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         while not holds(await read()):  # noqa: ASYNC110  # the sweeper tells nobody when it has slept
             await asyncio.sleep(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import os
 import pty
 import re
@@ -33,7 +34,7 @@ def run(folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProce
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=100,
         check=False,
     )
 
@@ -49,8 +50,9 @@ class Terminal:
         os.close(slave)
         self.seen = ""
         self._read_to = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
-    def until(self, words: str, *, within_s: float = 20.0) -> str:
+    def until(self, words: str, *, within_s: float = 40.0) -> str:
         """What was printed since the last such call, up to the words."""
         while (at := self.seen.find(words, self._read_to)) < 0:
             ready, _, _ = select.select([self.master], [], [], within_s)
@@ -59,7 +61,7 @@ class Terminal:
             except OSError:  # Linux says so where the other end is closed
                 chunk = b""
             assert chunk, f"no {words!r} in:\n{self.seen}"
-            self.seen += chunk.decode("utf-8", "replace")
+            self.seen += self._decoder.decode(chunk)
         before, self._read_to = self._read_to, at + len(words)
         return self.seen[before : self._read_to]
 
@@ -81,7 +83,7 @@ class Terminal:
         """Read to the end; the exit code."""
         with pytest.raises(AssertionError):
             self.until("\0never printed\0")
-        return self.process.wait(20)
+        return self.process.wait(60)
 
 
 @contextmanager
@@ -242,11 +244,11 @@ async def test_the_same_in_a_real_chat(tmp_path: Path) -> None:
         await telegram.add_bot("123456:TEST", "demo_bot")
         await telegram.add_user(111, "Ana")
         async with in_chat(server, "123456:TEST", tmp_path) as process:
-            card = await telegram.wait_for_message(111, lambda m: "rm -rf ./build" in m.text, timeout_s=20)
+            card = await telegram.wait_for_message(111, lambda m: "rm -rf ./build" in m.text, timeout_s=40)
             await telegram.press(111, 111, card.message_id, "Deny")
-            await telegram.wait_for_message(111, lambda m: "web-1.example" in m.text, timeout_s=20)
+            await telegram.wait_for_message(111, lambda m: "web-1.example" in m.text, timeout_s=40)
             process.send_signal(signal.SIGINT)
-            out, _ = await asyncio.wait_for(process.communicate(), 20)
+            out, _ = await asyncio.wait_for(process.communicate(), 60)
             assert process.returncode == 130
             assert "I leave the build as it is" in out.decode()
             assert "Withdrawn, not run" in out.decode()
@@ -256,13 +258,13 @@ async def test_the_same_in_a_real_chat(tmp_path: Path) -> None:
 
 async def test_a_chat_that_cannot_be_reached_is_told(tmp_path: Path) -> None:
     async with TelegramServer() as server, in_chat(server, "999999:WRONG", tmp_path) as process:
-        out, _ = await asyncio.wait_for(process.communicate(), 20)
+        out, _ = await asyncio.wait_for(process.communicate(), 60)
         assert process.returncode == 75
         assert "Telegram cannot be reached: Telegram answered 401" in out.decode()
 
 
 def test_a_reader_that_goes_away_gets_no_traceback() -> None:
     command = f"{sys.executable} -m signoff demo --auto | head -3"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=50)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=100)
     assert done.stdout.startswith("Signoff asks people")
     assert done.stderr == ""

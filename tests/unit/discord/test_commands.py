@@ -36,6 +36,9 @@ def test_every_verb_has_a_command() -> None:
         (given("deny", reason="too risky"), "/deny too risky"),
         (given("revoke", grant="4TQ8R"), "/revoke 4TQ8R"),
         (given("pending"), "/pending"),
+        (given("yolo"), "/yolo"),
+        (given("yolo", minutes="45"), "/yolo 45"),
+        (given("yolo", minutes="off"), "/yolo off"),
     ],
 )
 def test_a_command_reads_as_a_typed_line(data: Data, line: str) -> None:

@@ -109,9 +109,11 @@ async def discord_section(place: DiscordPlatform, token: str = DISCORD_TOKEN, mo
     return f'[platforms.discord]\ntoken = "{token}"\napprovers = ["111"]\n{where}{more}'
 
 
-async def slack_section(place: SlackPlatform, bot: str = "xoxb-secret", app: str = "xapp-secret") -> str:
-    where = f'api_base_url = "{(await place.where()).url}"\n'
-    return f'[platforms.slack]\nbot_token = "{bot}"\napp_token = "{app}"\napprovers = ["U111"]\n{where}'
+async def slack_section(
+    place: SlackPlatform, bot: str = "xoxb-secret", app: str = "xapp-secret", groups: tuple[str, ...] = ()
+) -> str:
+    where = f'api_base_url = "{(await place.where()).url}"\napprovers = {json.dumps(["U111", *groups])}\n'
+    return f'[platforms.slack]\nbot_token = "{bot}"\napp_token = "{app}"\n{where}'
 
 
 # --- Telegram, and the gateway itself --------------------------------------------------------------
@@ -210,7 +212,7 @@ async def serving(shell: Shell) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await shell.start("serve", "--config", "signoff.toml")
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert (await process.stdout.readline()).startswith(b"listening on")
         yield process
     finally:
@@ -235,7 +237,7 @@ async def test_beside_a_running_gateway_it_asks_that_and_disturbs_nothing(
 async def test_a_running_gateway_that_lost_its_platform_says_why(patient: Patient, telegram: TelegramPlatform) -> None:
     patient.configure(await telegram_section(telegram))
     async with serving(patient.shell), polling(telegram):
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 done = await patient.shell("doctor", "--json")
                 rows = {(row["part"], row["about"]): row for row in json.loads(done.out)["data"]}
@@ -332,3 +334,27 @@ async def test_slack_without_the_right_to_read_members(patient: Patient, slack: 
     patient.configure(await slack_section(slack, bot="xoxb-poor-secret", app="xapp-poor-secret"))
     rows = await patient.examined(1)
     assert "users:read" in rows["slack", "members"]["mend"]
+
+
+async def test_slack_user_groups(patient: Patient, slack: SlackPlatform) -> None:
+    for group, users in (("S0OPS", ["U111"]), ("S0EMPTY", []), ("S0OFF", ["U111"])):
+        await slack.add_usergroup(group, group.lower(), users=users)
+    await slack.change_usergroup("S0OFF", disabled=True)
+    listed = ("group:S0OPS", "group:S0EMPTY", "group:S0OFF", "group:S0NONE")
+    patient.configure(await slack_section(slack, groups=listed))
+    rows = await patient.examined(1)
+    assert [rows["slack", f"approver {group}"]["level"] for group in listed] == ["ok", "warning", "problem", "problem"]
+    assert rows["slack", "approver group:S0OPS"]["text"] == "1 in this user group."
+    assert "group:S0OFF in platforms.slack.approvers" in rows["slack", "approver group:S0OFF"]["mend"]
+
+
+async def test_slack_without_the_right_to_read_user_groups(patient: Patient, slack: SlackPlatform) -> None:
+    await slack.add_bot("xoxb-poor-secret", "xapp-poor-secret", scopes=["chat:write", "users:read"])
+    bot, app = "xoxb-poor-secret", "xapp-poor-secret"
+    patient.configure(await slack_section(slack, bot, app, groups=("group:S0OPS",)))
+    row = (await patient.examined(1))["slack", "approver group:S0OPS"]
+    assert row["level"] == "problem"
+    assert row["text"].startswith("The app lacks the scope usergroups:read")
+    assert row["mend"] == "Add usergroups:read under OAuth & Permissions of the app and install it again."
+    patient.configure(await slack_section(slack, bot, app))
+    assert "usergroups" not in json.dumps(list((await patient.examined(0)).values()))

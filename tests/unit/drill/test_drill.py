@@ -50,7 +50,7 @@ async def serving(shell: Shell) -> AsyncIterator[asyncio.subprocess.Process]:
     process = await shell.start("serve", "--config", "signoff.toml")
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(25):
+        async with asyncio.timeout(60):
             assert (await process.stdout.readline()).startswith(b"listening on")
         yield process
     finally:

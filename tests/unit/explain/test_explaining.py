@@ -138,10 +138,19 @@ def test_telling_ends_with_its_time() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(
-    st.text(max_size=60) | st.lists(st.sampled_from("sudo rm -rf / ls | && ; ( ) $X ' \" > x".split())).map(" ".join)
+    st.text(max_size=60)
+    | st.lists(
+        st.sampled_from(["sudo", "rm", "-rf", "/", "ls", "|", "&&", ";", "(", ")", "$X", "'", '"', ">", "x"])
+    ).map(" ".join)
 )
 def test_an_explanation_never_differs_from_the_verdict(text: str) -> None:
     found = told(text)
     assert found.verdict == judge("command", text, CHAT)
     assert decided(found) == found.verdict.rung or found.verdict.rung == "mode_off"
     assert len(tree(found)) >= len(found.commands)
+
+
+def test_commands_of_windows_are_told_once() -> None:
+    context = JudgeContext(kind="chat", attended=True, shell="cmd")  # noqa: S604  # nothing is run
+    found = tree(explain("command", "dir & del /q x", context))
+    assert [(line.text, line.verdict) for line in found] == [("dir", "allow"), ("del /q x", "ask")]

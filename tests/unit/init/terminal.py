@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import os
 import pty
 import termios
@@ -20,6 +21,7 @@ class Terminal:
         self.screen = ""
         self._descriptor = descriptor
         self._read_to = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     async def expect(self, text: str, timeout_s: float = 40.0) -> str:
         """What came up to and including `text`, from where the last expectation ended."""
@@ -27,7 +29,8 @@ class Terminal:
         try:
             async with asyncio.timeout(timeout_s):
                 while text not in self.screen[self._read_to :]:
-                    self.screen += (await loop.run_in_executor(None, os.read, self._descriptor, 4096)).decode()
+                    more = await loop.run_in_executor(None, os.read, self._descriptor, 4096)
+                    self.screen += self._decoder.decode(more)
         except (TimeoutError, OSError) as error:
             raise AssertionError(f"{text!r} did not come: {self.screen[self._read_to :]!r}") from error
         end = self.screen.index(text, self._read_to) + len(text)
@@ -42,11 +45,11 @@ class Terminal:
         """A line where nothing typed is shown. What stands in the keyboard's buffer is thrown away when the terminal
         stops showing, which is after the question was printed: so this waits until it has stopped."""
         async with asyncio.timeout(timeout_s):
-            while termios.tcgetattr(self._descriptor)[3] & termios.ECHO:
+            while termios.tcgetattr(self._descriptor)[3] & termios.ECHO:  # noqa: ASYNC110  # the terminal tells nobody
                 await asyncio.sleep(0.01)
         self.type(line)
 
-    async def ended(self, timeout_s: float = 15.0) -> int:
+    async def ended(self, timeout_s: float = 40.0) -> int:
         """The exit code, once everything was read."""
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(timeout_s):
@@ -57,7 +60,7 @@ class Terminal:
                     break
                 if not more:
                     break
-                self.screen += more.decode()
+                self.screen += self._decoder.decode(more)
             return await self.process.wait()
 
 

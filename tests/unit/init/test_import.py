@@ -276,8 +276,7 @@ def test_nothing_to_import_is_said(front: Front) -> None:
     assert "There is no file missing.json" in front("init", "--import", "missing.json", code=2)
 
 
-def test_deny_rules_need_a_configuration(front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SIGNOFF_GATEWAY__STATE_DIR", "state")
+def test_deny_rules_need_a_configuration(front: Front) -> None:
     (front.folder / "signoff.toml").unlink()
     front.write("settings.json", CLAUDE)
     assert "make one with `signoff init`" in front("init", "--import", "settings.json", "--yes", code=2)

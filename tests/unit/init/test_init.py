@@ -54,7 +54,7 @@ async def origin(place: TelegramPlatform | SlackPlatform | DiscordPlatform) -> s
 
 async def code_on(terminal: Terminal) -> str:
     """The code that the terminal shows."""
-    line = await terminal.expect("(10 min, one use)", timeout_s=25)
+    line = await terminal.expect("(10 min, one use)", timeout_s=40)
     found = CODE.findall(line)
     assert found, line
     return str(found[-1])
@@ -146,7 +146,7 @@ async def test_a_script_may_bind_whoever_sends_the_code(shell: Shell, telegram: 
     given = ["--platform", "telegram", "--token-env", "BOT_TOKEN", "--yes", "--json"]
     process = await shell.start("init", *given, await origin(telegram))
     assert process.stderr is not None
-    async with asyncio.timeout(25):
+    async with asyncio.timeout(60):
         while not (found := CODE.findall((await process.stderr.readline()).decode())):
             pass
     await telegram.say(ANA, ANA, f"/start {found[-1]}")
@@ -202,6 +202,7 @@ async def test_the_slack_manifest_names_everything_that_is_used(shell: Shell) ->
         "- chat:write",
         "- files:write",
         "- users:read",
+        "- usergroups:read",
         "- im:write",
         "- app_mention\n",
         "- message.im\n",

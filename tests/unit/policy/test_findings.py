@@ -172,8 +172,13 @@ def test_what_no_rule_knows_runs(command: str) -> None:
         ("bash -c 'foo delete x'", "unknown.verb"),
         ("ｆoo x", "unknown.name"),
         ("gіt status", "unknown.name"),
-        ("./g x", "unknown.impostor"),
-        ("/tmp/f x", "unknown.impostor"),
+        ("./git status", "unknown.impostor"),
+        ("/tmp/bin/sed -n 1p x", "unknown.impostor"),
+        ("bin/cat x", "unknown.impostor"),
+        ("'rm -rf' x", "unknown.name"),
+        ("rm\\ -rf x", "unknown.name"),
+        ("/proc/self/exe -c x", "unknown.hidden"),
+        ("/dev/fd/3 x", "unknown.hidden"),
         ("./sudo ls", "unknown.impostor"),
         ("'\\' x", "unknown.name"),
         ("/../ x", "unknown.name"),
@@ -211,3 +216,15 @@ def test_each_destructive_verb_asks(verb: str) -> None:
 def test_each_destructive_flag_asks() -> None:
     flags = [*unknown.table().flags, *(f"{start}x" for start in unknown.table().flag_starts)]
     assert [flag for flag in flags if found(f"foo x {flag}").verdict == "allow"] == []
+
+
+def test_a_long_command_is_cut_behind_a_word() -> None:
+    secret = "ghp_" + "a1" * 18
+    (line,) = found(f"foo delete {'x' * 80} {secret} y").why
+    assert "ghp_" not in line
+    assert f"{'x' * 80} …`" in line
+
+
+def test_of_a_word_that_is_too_long_nothing_is_shown() -> None:
+    (line,) = found("./" + "x" * 250 + "-delete").why
+    assert line.startswith("`…`")

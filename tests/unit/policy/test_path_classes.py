@@ -2,6 +2,7 @@
 
 import pytest
 
+from signoff.policy import path_classes
 from signoff.policy.path_classes import CLASSES
 from signoff.policy.paths import PathFacts
 from signoff.policy.shell import Word, read_shell
@@ -257,3 +258,17 @@ def test_a_change_of_folder_changes_what_a_path_is() -> None:
 def test_nothing_raises(name: str, text: str) -> None:
     assert CLASSES[name](Word(text), CWD, FACTS) in {True, False}
     assert CLASSES[name](Word(text, pattern=text), None, PathFacts()) in {True, False}
+
+
+@pytest.mark.parametrize("name", sorted(path_classes.TEXT_CLASSES))
+@pytest.mark.parametrize("cwd", [None, CWD, "/", "/etc", "/proc", f"{HOME}/.ssh", f"{HOME}/.config", "/usr/bin"])
+def test_the_cheap_look_at_a_word_passes_every_path_of_a_class(name: str, cwd: str | None) -> None:
+    """What `may_fit` turns away is never tried on the expression, so it may turn nothing away that would fit."""
+    texts = {text for some in (*YES.values(), *NO.values()) for text in some}
+    made = {form for text in texts for form in (text, f"-o{text}", f"x=@{text}", text.upper(), f"a/../{text}")}
+    lost = [
+        text
+        for text in made
+        if path_classes._fits(name, text, False, cwd, HOME) and not path_classes.may_fit(name, text, cwd)
+    ]
+    assert lost == []

@@ -44,6 +44,7 @@ async def test_approve_saves_the_question(tmp_path: Path, endpoint: Endpoint) ->
         row = await submit(made)
         assert (row.outcome, row.decided_by) == ("approved", (Actor(type="policy", rule="reviewer"),))
         assert (await made.claim(row.request_id, row.digest)).may_run
+        assert row.rung == "reviewer"
         assert await made.grants() == []
         shown = endpoint.asked[0]["messages"][1]["content"]
         assert "rm -rf build" in shown

@@ -93,7 +93,7 @@ async def test_a_dropped_reader_misses_nothing(world: World) -> None:
 async def test_a_reader_dropped_before_any_event_can_go_on(quick: World) -> None:
     agent, _ = await quick.pair()
     async with agent.events() as reader:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             while not reader.last_id:
                 await reader._one()
     await agent.ask()
@@ -218,7 +218,7 @@ async def test_a_reader_that_takes_nothing_is_cut_and_can_go_on(brisk: World) ->
     await until(lambda: len(reading) == 0, within_s=10)
     writer.transport.resume_reading()  # type: ignore[attr-defined]  # the same
     with suppress(ConnectionError):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(15):
             while await reader.read(65536):
                 pass
     writer.close()
@@ -318,17 +318,17 @@ async def test_many_readers_and_one_that_goes(quick: World) -> None:
     async with approver.events() as one, approver.events() as two:
         async with approver.events():
             assert len(reading) == 3
-        await until(lambda: len(reading) == 2, within_s=1.0)
+        await until(lambda: len(reading) == 2)
         row = await agent.ask()
         for reader in (one, two):
             assert (await reader.next())["approval"]["request_id"] == row["request_id"]
-    await until(lambda: len(reading) == 0, within_s=1.0)
+    await until(lambda: len(reading) == 0)
     assert (await agent("GET", f"/v1/approvals/{row['request_id']}")).body["status"] == "pending"
 
 
 async def test_an_idle_stream_is_kept_open_with_comments(brisk: World) -> None:
     ops = await brisk.client("ops")
-    async with ops.events() as reader, asyncio.timeout(5):
+    async with ops.events() as reader, asyncio.timeout(15):
         while await reader.response.content.readline() != b": alive\n":
             pass
 
@@ -353,7 +353,7 @@ async def test_waits_and_streams_end_at_once_with_the_server() -> None:
         assert [(answer.status, answer.body["status"]) for answer in answers] == [(200, "pending"), (201, "pending")]
         await reading
     await store.aclose()
-    assert took_s < 1.0
+    assert took_s < 10, "the waits are for 60 s"
 
 
 async def _read_to_the_end(client: Client) -> None:

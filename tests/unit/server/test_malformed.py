@@ -192,7 +192,7 @@ async def test_calls(quick: World, case: str) -> None:
     assert "Access-Control-Allow-Origin" not in response.headers
 
 
-async def raw(world: World, data: bytes, *, within_s: float = 5.0) -> bytes:
+async def raw(world: World, data: bytes, *, within_s: float = 10.0) -> bytes:
     """Send bytes as they are; return the whole answer."""
     parts = urlsplit(world.bound.api)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
@@ -283,7 +283,7 @@ async def test_expect_continue_is_answered_before_the_body(quick: World) -> None
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     head = f"Authorization: Bearer {agent.key}\r\nExpect: 100-continue\r\nContent-Length: {len(body)}\r\n\r\n"
     writer.write(b"POST /v1/approvals HTTP/1.1\r\n" + HOST + head.encode())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
         writer.write(body)
         assert (await reader.readline()).startswith(b"HTTP/1.1 201")

@@ -107,7 +107,7 @@ class Reader:
         self.response = response
         self.last_id = ""
 
-    async def next(self, within_s: float = 5.0) -> dict[str, Any]:
+    async def next(self, within_s: float = 10.0) -> dict[str, Any]:
         """The next event with data."""
         async with asyncio.timeout(within_s):
             while True:
@@ -183,7 +183,7 @@ async def world_on(
         await store.aclose()
 
 
-async def until(true: Callable[[], bool | Awaitable[bool]], within_s: float = 5.0) -> None:
+async def until(true: Callable[[], bool | Awaitable[bool]], within_s: float = 10.0) -> None:
     """Return once the condition holds; fail after `within_s`."""
     async with asyncio.timeout(within_s):
         while True:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -23,16 +24,19 @@ async def stage() -> AsyncIterator[SlackStage]:
     async with slack_stage("socket") as stage:
         await stage.slack.add_user("U0GUEST", "Gus", is_restricted=True)
         await stage.slack.join(GROUP, "U0GUEST")
+        await stage.slack.add_usergroup("S0OPS", "ops", users=[ANA, "U0GUEST"])
         yield stage
 
 
 @pytest.fixture
-async def gateway(stage: SlackStage, tmp_path: Path) -> AsyncIterator[Gateway]:
+async def gateway(request: pytest.FixtureRequest, stage: SlackStage, tmp_path: Path) -> AsyncIterator[Gateway]:
+    """Its approvers are those that a test asks for."""
+    approvers = json.dumps(getattr(request, "param", [ANA, "U0GUEST"]))
     settings = tmp_path / "signoff.toml"
     settings.write_text(
         f'[gateway]\nstate_dir = "{tmp_path / "state"}"\nstore = "memory://"\n'
         f'[platforms.slack]\nbot_token = "{BOT_TOKEN}"\napp_token = "{APP_TOKEN}"\napi_base_url = "{stage.url}"\n'
-        f'approvers = ["{ANA}", "U0GUEST"]\n'
+        f"approvers = {approvers}\n"
     )
     config, clock = load_config(settings, {}), SystemClock()
     adapter = SlackAdapter(SlackConfig(**config.profiles["default"].platforms["slack"]), clock=clock, profile="default")
@@ -124,6 +128,40 @@ async def test_typed_commands_decide(gateway: Gateway, stage: SlackStage, how: s
         await stage.slack.say(ANA, GROUP, "!deny")
         assert (await other).outcome == "denied"
     assert (await asked).may_run
+
+
+@pytest.mark.parametrize("gateway", [["group:S0OPS"]], indirect=True)
+@pytest.mark.parametrize("how", ["button", "slash", "mention"])
+async def test_members_of_a_user_group_decide_and_others_do_not(gateway: Gateway, stage: SlackStage, how: str) -> None:
+    asked, card = await ask(gateway, stage)
+    refused = {
+        who: (await stage.slack.answer_of(await stage.slack.press(who, GROUP, card.ts, "Approve once"))).text
+        for who in (EVE, "U0GUEST")
+    }
+    assert refused == {
+        EVE: f"You may not decide here; nothing changed. An operator can add you: your id is {EVE}.",
+        "U0GUEST": "Guests and people of other workspaces may not decide here; nothing changed.",
+    }
+    await stage.slack.answer_of(await stage.slack.slash(EVE, GROUP, "approve"))
+    assert not asked.done()
+    if how == "button":
+        await stage.slack.press(ANA, GROUP, card.ts, "Approve once")
+    elif how == "slash":
+        await stage.slack.slash(ANA, GROUP, "approve")
+    else:
+        await stage.slack.mention(ANA, GROUP, "approve")
+    record = await asked
+    assert record.may_run
+    assert [actor.user_id for actor in record.decided_by] == [ANA]
+
+
+@pytest.mark.parametrize("gateway", [["group:S0NONE"]], indirect=True)
+async def test_nobody_is_in_a_user_group_that_slack_does_not_know(gateway: Gateway, stage: SlackStage) -> None:
+    asked, card = await ask(gateway, stage)
+    told = await stage.slack.answer_of(await stage.slack.press(ANA, GROUP, card.ts, "Approve once"))
+    assert told.text.startswith("You may not decide here; nothing changed.")
+    assert not asked.done()
+    asked.cancel()
 
 
 async def test_a_question_to_a_person_goes_to_the_direct_chat(gateway: Gateway, stage: SlackStage) -> None:

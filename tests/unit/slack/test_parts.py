@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.contract.test_adapters import free_port
+from tests.ports import free_port
 
 from signoff.errors import (
     AdapterError,

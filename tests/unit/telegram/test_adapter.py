@@ -16,6 +16,7 @@ from tests.contract.test_adapters import ANA, FORUM, GROUP, TOKEN, TelegramStage
 from tests.platforms.telegram import rules
 
 from signoff.errors import AdapterFatal, ConfigError, SendRefused
+from signoff.grammar import VERBS
 from signoff.model import Answer, Block, Button, Card, Destination, Span
 from signoff.ports import ChatAdapter
 from signoff.testing.adapter_stage import POISON, RecordingInbox, card, pass_time, running, until
@@ -86,6 +87,8 @@ async def test_the_menu_and_the_kinds_of_updates(stage: TelegramStage) -> None:
         await stage.telegram.wait_for_log(bool, method="setMyCommands")
         polls = await stage.telegram.log(method="getUpdates")
     assert [each["command"] for each in (await stage.telegram.commands())["default"]] == [name for name, _ in COMMANDS]
+    assert {name for name, _ in COMMANDS} <= set(VERBS)
+    assert "yolo" in {name for name, _ in COMMANDS}
     assert polls[0].parameters["allowed_updates"] == ["message", "edited_message", "callback_query"]
     assert str(polls[0].parameters["timeout"]) == "0"
 

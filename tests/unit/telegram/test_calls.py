@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
+import httpx
 import pytest
+from aiohttp import web
 from telegram.error import BadRequest, ChatMigrated, Forbidden, TelegramError
 
 from signoff.errors import (
@@ -23,10 +26,12 @@ from signoff_adapters.telegram.calls import (
     Rejected,
     ServerTrouble,
     Throttled,
+    Transport,
     as_edit_error,
     as_send_error,
     known,
 )
+from signoff_adapters.telegram.config import TelegramConfig
 
 
 @pytest.mark.parametrize(
@@ -80,6 +85,36 @@ def test_only_refusals_without_a_reason_are_worth_another_form() -> None:
 def test_whether_the_server_answered_is_told() -> None:
     assert as_send_error(ServerTrouble("Telegram answered 500")).facts["answered"] is True
     assert as_send_error(AnswerLost("ReadTimeout")).facts["answered"] is False
+
+
+async def test_a_call_waits_for_its_turn_as_long_as_for_a_connection() -> None:
+    """When more people press at once than there are connections, the answers to the last of them are not dropped."""
+    came, go = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: web.Request) -> web.Response:
+        came.set()
+        await go.wait()
+        return web.json_response({"ok": True, "result": True})
+
+    app = web.Application()
+    app.router.add_post("/", slow)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}/"
+    calls = Transport(1, TelegramConfig(token="t", connect_timeout_s=30.0), httpx.create_ssl_context())
+    await calls.initialize()
+    first = asyncio.create_task(calls.do_request(url, "POST"))
+    await came.wait()
+    second = asyncio.create_task(calls.do_request(url, "POST"))
+    # Time itself is the story: the SDK's own limit is 1 s.
+    done, _ = await asyncio.wait({first, second}, timeout=1.3)
+    go.set()
+    assert not done
+    assert [status for status, _ in await asyncio.gather(first, second)] == [200, 200]
+    await calls.shutdown()
+    await runner.cleanup()
 
 
 def test_the_token_is_kept_out_of_the_http_librarys_lines(caplog: pytest.LogCaptureFixture) -> None:

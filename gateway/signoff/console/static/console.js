@@ -384,6 +384,8 @@
   // Draw the page anew without leaving it; whoever is typing is left alone.
   async function again() {
     const main = find("[data-main]");
+    // What was judged is of the form that was sent, and of no address.
+    if (page === "try") return;
     if (document.activeElement?.matches("input, select") && main.contains(document.activeElement)) return;
     if (page === "history" && new URLSearchParams(location.search).get("before")) return;
     const answer = await fetch(location.href);

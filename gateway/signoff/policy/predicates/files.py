@@ -251,7 +251,7 @@ def _output_option_sensitive(seen: Seen) -> bool:
     words = seen.words
     for place, word in enumerate(words):
         text = word.text
-        if not text.startswith(("-o", "-O", "--out", "--dump", "--log")):
+        if text[:1] != "-" or not text.startswith(("-o", "-O", "--out", "--dump", "--log")):
             continue
         if text.startswith("--"):
             name, equals, value = text.partition("=")
@@ -289,7 +289,11 @@ def _redirect_empties(seen: Seen) -> bool:
     """`> app.db`, `: > app.db`, `cat /dev/null > app.db`: the file is empty afterwards. Scratch files and logs are not
     asked about."""
     words = seen.words
-    silent = (not words and seen.command.source[:1] in _REDIRECTS) or seen.name in _SAYS_NOTHING or (seen.name == "cat" and seen.texts == ["/dev/null"])
+    silent = (
+        (not words and seen.command.source[:1] in _REDIRECTS)
+        or seen.name in _SAYS_NOTHING
+        or (seen.name == "cat" and seen.texts == ["/dev/null"])
+    )
     return silent and any(
         redirect.operator in {">", ">|"}
         and "." in redirect.target.text

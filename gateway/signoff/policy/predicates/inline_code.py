@@ -38,7 +38,7 @@ _HARMLESS: dict[str, frozenset[str]] = {
         | {"chomp", "chop", "sprintf", "time", "localtime", "gmtime", "BEGIN", "END", "eof", "and", "or", "not"}
         | {"eq", "ne", "lt", "gt", "le", "ge", "cmp", "x", "undef", "defined", "exists", "sum", "abs", "int"}
         | {"sqrt", "hex", "oct", "ord", "chr", "STDIN", "STDOUT", "STDERR", "ARGV", "use", "strict", "warnings"}
-        | {"delete", "local", "wantarray", "return", "pos", "quotemeta", "rand"}
+        | {"delete", "local", "wantarray", "return", "pos", "quotemeta", "rand", "exit"}
     ),
     "php": frozenset(
         {"echo", "print", "printf", "PHP_VERSION", "PHP_EOL", "PHP_OS", "PHP_OS_FAMILY", "PHP_INT_MAX"}
@@ -141,7 +141,14 @@ def _is_key(text: str, end: int) -> bool:
     return text[end : end + 8].lstrip().startswith(":")
 
 
+_PERL_VARIABLE = re.compile(
+    r"\$ENV\{\s*(['\"]?)(?!\w*(?:TOKEN|SECRET|PASS|KEY|CRED|AUTH|PAT\b))[A-Za-z_]\w*\1\s*\}|\$#[A-Za-z_]\w*\b", re.I
+)
+"""`$ENV{HOME}`, but no variable that may be a secret, and `$#F`, the last place of a list."""
+
+
 def _plain_perl(text: str) -> bool:
+    text = _PERL_VARIABLE.sub("$x", text)
     if _PERL_RUNS.search(text) or any("e" in (match.group("flags") or "") for match in _PERL_QUOTE.finditer(text)):
         return False
     bare = _PERL_QUOTE.sub(lambda match: f"{match.group('before') or ''} ", text)
@@ -281,7 +288,13 @@ def _code_unknown(seen: Seen) -> bool:
     )
 
 
+def _nim_evaluates(seen: Seen) -> bool:
+    """`nim --eval:CODE`."""
+    return any(word.text.startswith("--eval") for word in seen.words[1:])
+
+
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "nim_evaluates": _nim_evaluates,
     "code_starts_programs": _code_starts_programs,
     "debugger_calls": _debugger_calls,
     "code_does_more": _code_does_more,

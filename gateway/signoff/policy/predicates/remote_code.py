@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable
 
-from signoff.policy.predicates.whole import absolute, cloned, downloaded, made_executable
+from signoff.policy.predicates.whole import absolute, cloned, downloaded, made_executable, per_script
+from signoff.policy.programs import is_installed, program_name_of
 from signoff.policy.seen import Seen
-from signoff.policy.shell import UNKNOWN, Word
+from signoff.policy.shell import UNKNOWN, Script, Word
 from signoff.policy.shell.options import OptionSpec, arguments
 
 SHELLS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "busybox"})
@@ -97,6 +98,38 @@ def _runs_made_executable(seen: Seen) -> bool:
     return path in files and path not in downloaded(seen.script)
 
 
+@per_script
+def _copies_of_programs(script: Script) -> frozenset[str]:
+    """Where the text puts copies of installed programs, or links to them."""
+    found: set[str] = set()
+    for command in script.commands:
+        if program_name_of(command) not in _COPIERS:
+            continue
+        texts = [word.text for word in command.own_words[1:] if word.text[:1] != "-"]
+        if len(texts) >= 2 and any(text[:1] == "/" and is_installed(text, None) for text in texts[:-1]):
+            found.add(absolute(texts[-1], command.cwd))
+    return frozenset(found)
+
+
+_COPIERS = frozenset({"cp", "gcp", "ln", "gln", "mv", "gmv", "install", "ginstall"})
+
+
+def _runs_copied(seen: Seen) -> bool:
+    """It is a copy of an installed program under another name, made by the same text."""
+    copies = _copies_of_programs(seen.script)
+    return bool(copies) and absolute(seen.words[0].text, seen.cwd) in copies
+
+
+def _opens_program(seen: Seen) -> bool:
+    """macOS `open` on something that runs, or with a terminal."""
+    if any(value.text.casefold().removesuffix(".app") in _TERMINALS for value in seen.values("-a", "-b")):
+        return True
+    return any(word.text.endswith((".command", ".tool", ".pkg", ".terminal", ".workflow")) for word in seen.operands)
+
+
+_TERMINALS = frozenset({"terminal", "iterm", "iterm2", "warp", "kitty", "alacritty", "com.apple.terminal"})
+
+
 def _installs_downloaded(seen: Seen) -> bool:
     """A package that the same text fetched."""
     files = downloaded(seen.script)
@@ -110,6 +143,8 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "given_stream": _given_stream,
     "runs_given_code": _runs_given_code,
     "runs_downloaded": _runs_downloaded,
+    "runs_copied": _runs_copied,
+    "opens_program": _opens_program,
     "runs_made_executable": _runs_made_executable,
     "installs_downloaded": _installs_downloaded,
 }

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from signoff.policy.path_classes import CLASSES
+from signoff.policy.path_classes import CLASSES, may_be_of
 from signoff.policy.paths import PathFacts
 from signoff.policy.predicates.files import written
 from signoff.policy.predicates.whole import SENDERS, dumps_environment, per_script, per_text
@@ -17,7 +17,7 @@ _ONLY_NAME = frozenset(
     | {"unlink", "shred", "trash", "echo", "printf", "test", "[", "[[", "cd", "pushd", "set", "export", "source"}
     | {".", "true", ":", "which", "type", "wc", "sha256sum", "sha1sum", "md5sum", "shasum", "cksum", "b2sum", "ssh"}
     | {"ssh-add", "ssh-keygen", "ssh-copy-id", "mosh", "autossh", "sshfs", "env-cmd", "dotenv", "dotenvx"}
-    | {"godotenv", "direnv", "dotenv-linter", "signoff", "locate", "cmp", "ln", "mktemp", "tail-f", "inotifywait"}
+    | {"godotenv", "direnv", "dotenv-linter", "signoff", "locate", "cmp", "mktemp", "tail-f", "inotifywait"}
     | {"fswatch", "entr", "watchexec", "ssh-keyscan", "gpgconf", "xargs", "for"}
 )
 """Programs that show no more of a file than that it is there, or that use a key for what it is made for."""
@@ -64,9 +64,14 @@ def _finds_secret_for_program(seen: Seen) -> bool:
     words = seen.command.words
     patterns = [words[place + 1].text for place, word in enumerate(words[:-1]) if word.text in _NAME_TESTS]
     if seen.name.startswith("fd"):
-        patterns = seen.texts[:1]
+        patterns = [re.sub(r"[\\^$]", "", text) for text in seen.texts[:1]]
     return any(map(_names_secret, patterns)) and any(
-        program_name_of(command) not in _ONLY_NAME and (seen.name in command.chain or "xargs" in command.chain)
+        program_name_of(command) not in _ONLY_NAME
+        and (
+            seen.name in command.chain
+            or "xargs" in command.chain
+            or any(UNKNOWN in word.text for word in command.own_words[1:])
+        )
         for command in seen.script.commands
     )
 
@@ -88,6 +93,10 @@ _ENV_OBJECTS = frozenset({"process.env", "import.meta.env", "Deno.env", "Bun.env
 """What code calls its environment; no files."""
 
 
+_ENV_FILE = re.compile(r"(?:^|/)\.env[\w.]*\Z")
+"""Projects share these by links."""
+
+
 def _is_secret(word: Word, seen: Seen) -> bool:
     return word.text not in _ENV_OBJECTS and CLASSES["secret_file"](word, seen.cwd, seen.facts.paths)
 
@@ -97,9 +106,15 @@ def _reads_secret(seen: Seen) -> bool:
     name, words = seen.name, seen.words
     if name in _ONLY_NAME or len(words) < 2 or (name == "git" and seen.texts[:1] and seen.texts[0] not in _GIT_SHOWS):
         return False
+    if not may_be_of("secret_file", words, seen.cwd):
+        return False
+    if name == "git":  # messages and the like are about files
+        return any(_is_secret(word, seen) for word in seen.operands)
     found = [place for place in range(1, len(words)) if _is_secret(words[place], seen)]
     if not found:
         return False
+    if name in {"ln", "gln"}:
+        return any(not _ENV_FILE.search(words[place].text) for place in found)
     if name in _SEARCHERS:
         return not seen.flags & _PUBLIC_ONLY and any(_is_secret(word, seen) for word in seen.operands[1:])
     if name in _COPIERS:
@@ -133,7 +148,9 @@ _SECRET_VARIABLE = re.compile(rf"\$(?:\{{!?{_VARIABLE}(?![A-Za-z0-9_:+])[^}}]*\}
 _CUT_SHORT = re.compile(r"\$\{(?:#[A-Za-z0-9_]+|[A-Za-z0-9_]+(?::?\+[^}]*|:\d+:\d))\}")
 """`${#TOKEN}`, `${TOKEN:+set}`, `${TOKEN:0:4}`: its length, whether it is set, a few letters of it."""
 
-_SINGLE_QUOTED = re.compile(r"'[^']*'")
+_QUOTED = re.compile(r"""(?P<kept>"(?:\\.|[^"\\])*")|'[^']*'|\\.""", re.S)
+"""What keeps a dollar from being one: single quotes that stand in no others, and a backslash."""
+
 _TAKES_SECRET = re.compile(
     r"--password-stdin|--with-token|--token-stdin|\blogin\b|\bsecret\b|--passphrase-fd|ssh-add|--stdin\b|\bgpg\b"
     r"|sha\d+sum|\bopenssl\b|\bwc\b|\bkubectl\b|\bage\b|\bsops\b|\bgrep\b.* -\w*q|\bcut\b|\bmd5sum\b"
@@ -148,7 +165,9 @@ def _prints_secret_variable(seen: Seen) -> bool:
         redirect.writes and redirect.target.text[:5] != "/dev/" for redirect in command.redirects
     ):
         return False
-    plain = _SINGLE_QUOTED.sub("", source) if '"' not in source else source
+    if not any(UNKNOWN in word.text for word in seen.words) and UNKNOWN not in (command.stdin or ""):
+        return False  # nothing in it is expanded
+    plain = _QUOTED.sub(lambda match: match.group("kept") or "", source)
     if not _SECRET_VARIABLE.search(_CUT_SHORT.sub("", plain)):
         return False
     return not _takes_secret(seen.script)
@@ -165,12 +184,25 @@ def _prints_named_secret(seen: Seen) -> bool:
     return any(re.fullmatch(_VARIABLE, word.text) for word in seen.operands)
 
 
+def _names_secret_value(seen: Seen) -> bool:
+    """`terraform output -raw db_password`: an output that is called a secret."""
+    return any(_SECRET_NAME.fullmatch(text) is not None for text in seen.texts[1:])
+
+
+_SECRET_NAME = re.compile(
+    r"[\w.-]*(?:token|secret|password|passwd|passphrase|credentials?|(?:api|private|access|secret)_?key)", re.I
+)
 _ADDRESS_SECRET = re.compile(rf"://[^\s\"']*\$\{{?{_VARIABLE}(?![A-Za-z0-9_])")
 
 
 def _address_holds_secret(seen: Seen) -> bool:
     """A secret variable inside an address: it would stand in the logs of the other side."""
-    return "$" in seen.command.source and bool(_ADDRESS_SECRET.search(seen.command.source))
+    source = seen.command.source
+    return (
+        "$" in source
+        and any(UNKNOWN in word.text for word in seen.words)
+        and bool(_ADDRESS_SECRET.search(_QUOTED.sub(lambda match: match.group("kept") or "", source)))
+    )
 
 
 def _environment_leaves(seen: Seen) -> bool:
@@ -181,7 +213,10 @@ def _environment_leaves(seen: Seen) -> bool:
 
 
 def _reads_process_memory(seen: Seen) -> bool:
-    return any(re.match(r"/proc/[^/]+/(?:mem|maps|environ|auxv|fd)(?:/|\Z)", word.text) for word in seen.operands)
+    return any(text[:6] == "/proc/" and _PROCESS_MEMORY.match(text) is not None for text in seen.texts)
+
+
+_PROCESS_MEMORY = re.compile(r"/proc/[^/]+/(?:mem|maps|environ|auxv|fd)(?:/|\Z)")
 
 
 def _sends_secrets_read(seen: Seen) -> bool:
@@ -201,6 +236,7 @@ def _secret_given(seen: Seen) -> bool:
 
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "reads_secret": _reads_secret,
+    "names_secret": _names_secret_value,
     "searches_secret_folder": _searches_secret_folder,
     "finds_secret_for_program": _finds_secret_for_program,
     "prints_secret_variable": _prints_secret_variable,

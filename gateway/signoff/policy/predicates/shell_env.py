@@ -4,6 +4,7 @@ import posixpath
 import re
 from collections.abc import Callable
 
+from signoff.policy import unknown
 from signoff.policy.matching import DECLARERS
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN
@@ -82,11 +83,6 @@ def _splits_on_letters(seen: Seen) -> bool:
     return any(name == "IFS" and bool(value.strip(" \t\r\n")) for name, value in _assigned(seen))
 
 
-def _no_program(seen: Seen) -> bool:
-    """Set or exported for everything that follows."""
-    return not seen.words or seen.name in DECLARERS
-
-
 _PLAIN_SSH = re.compile(r"(?:/usr/bin/)?ssh(?:\s+[^\s;|&`]+)*\s*")
 _SSH_RUNS = re.compile(r"ProxyCommand|LocalCommand|KnownHostsCommand|PKCS11Provider|SecurityKeyProvider|\$\(", re.I)
 _SSH_NAMES = ("SSH_COMMAND", "GIT_SSH", "_RSH", "SVN_SSH")
@@ -128,12 +124,17 @@ def _set_forgets_history(seen: Seen) -> bool:
     return "+o" in texts and "history" in texts
 
 
+def _is_commonplace(seen: Seen) -> bool:
+    """A program that everybody knows and that needs no libraries of a project."""
+    return seen.name in unknown.table().commonplace
+
+
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "is_commonplace": _is_commonplace,
     "path_in_front": _path_in_front,
     "names_plain_programs": _names_plain_programs,
     "options_load_code": _options_load_code,
     "splits_on_letters": _splits_on_letters,
-    "set_for_all": _no_program,
     "names_plain_ssh": _names_plain_ssh,
     "value_runs_commands": _value_runs_commands,
     "git_is_not_told": _git_is_not_told,

@@ -225,5 +225,4 @@ _SEARCHERS = frozenset({"pgrep", "pidof", "lsof", "ps", "fuser", "ss", "netstat"
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "text_downloads": lambda seen: downloads(seen.script),
     "text_decodes": lambda seen: decodes(seen.script),
-    "text_dumps_environment": lambda seen: dumps_environment(seen.script),
 }

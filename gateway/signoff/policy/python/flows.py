@@ -73,6 +73,10 @@ def _source(evaluator: Evaluator, node: ast.expr, scope: Scope) -> list[str]:
         return found
     if not isinstance(node, ast.Call | ast.Subscript | ast.Attribute):
         return []
+    if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+        bases = [value for value in evaluator.values(node.value, scope) if isinstance(value, Ref)]
+        if any(value.name in _ENVIRONMENTS and not value.made for value in bases):
+            return ["environ:" + text_of(key) for key in evaluator.values(node.slice, scope)]
     values = evaluator.values(node, scope)
     return [_variable(value) for value in values if isinstance(value, Ref) and value.name in _ENVIRONMENTS]
 

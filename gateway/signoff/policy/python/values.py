@@ -272,6 +272,8 @@ class Evaluator:
             if value.name in {"globals", "locals"} and isinstance(key, str):
                 named = self.named(key, scope) if UNKNOWN not in key else []
                 return named[0] if len(named) == 1 else Ref("globals[]")
+            if value.name == "os.environ" and not value.made and key == "HOME" and self.home is not None:
+                return self.home
             return attribute_by_key(value, key)
         if isinstance(value, Table):
             return value.get(text_of(key))

@@ -15,8 +15,11 @@ UNKNOWN_HOME = "/home/~"
 
 Place = Literal["here", "remote", "container"]
 
+# Words and commands hold nothing that could hold them in turn, so Python's collector need not look at them
+# (`gc=False`): a long text makes ten thousands of them.
 
-class Word(msgspec.Struct, frozen=True):
+
+class Word(msgspec.Struct, frozen=True, gc=False):
     """One word after expansion and quote removal.
 
     `pattern` is set when unquoted `*`, `?` or `[` stand in it: the same text with quoted ones escaped by a backslash.
@@ -43,7 +46,7 @@ class Word(msgspec.Struct, frozen=True):
         return None if UNKNOWN in self.text else self.text
 
 
-class Redirect(msgspec.Struct, frozen=True, kw_only=True):
+class Redirect(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One redirection; `operator` without the descriptor, such as `>`, `>>`, `<`, `&>`."""
 
     operator: str
@@ -55,7 +58,7 @@ class Redirect(msgspec.Struct, frozen=True, kw_only=True):
         return ">" in self.operator
 
 
-class Code(msgspec.Struct, frozen=True):
+class Code(msgspec.Struct, frozen=True, gc=False):
     """A text in another language that a command runs (`python -c`, `awk`, a here-document into `node`).
 
     `language` is a lower-case name such as `python`, `perl`, `javascript`, `awk`; unknown stretches are `UNKNOWN`.
@@ -65,7 +68,7 @@ class Code(msgspec.Struct, frozen=True):
     text: str
 
 
-class Command(msgspec.Struct, frozen=True, kw_only=True):
+class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """One simple command, resolved as far as the text allows.
 
     A wrapper (`sudo ls`) is a command of its own, and what it carries is another: `own` counts the words that belong to

@@ -18,7 +18,7 @@ class OptionSpec(msgspec.Struct, frozen=True, kw_only=True):
     long_single: bool = False
 
 
-class Option(msgspec.Struct, frozen=True):
+class Option(msgspec.Struct, frozen=True, gc=False):
     """One option (`-r`, `--recursive`) with its value; `index` is the place of its word."""
 
     name: str
@@ -26,7 +26,7 @@ class Option(msgspec.Struct, frozen=True):
     index: int
 
 
-class Arguments(msgspec.Struct, frozen=True):
+class Arguments(msgspec.Struct, frozen=True, gc=False):
     """Options and operands with their places; `rest` is the place of the first operand (or behind the last word)."""
 
     options: tuple[Option, ...]

@@ -1,0 +1,174 @@
+"""How an action was judged, as a tree for people: its commands, the rules that spoke of each, what decided. Pure."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from signoff.console.reach import Asked, Reach, reach
+from signoff.display import shown
+from signoff.judging import kind_of
+from signoff.model import Action, ApprovalRequest, Severity
+from signoff.policy import Verdict
+from signoff.policy.explaining import Explanation, RuleSaid
+from signoff.policy.telling import TreeLine, tree
+from signoff.settings import Profile
+from signoff.whys import decided_line, explained, rules_now
+from signoff.wording import safe_name, t
+
+DEEPEST = 4
+"""Commands that lie deeper are drawn no further in; their numbers say where they belong."""
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """A rule that spoke."""
+
+    key: str
+    word: str
+    severity: Severity
+    sentence: str
+    own: bool
+
+
+class Node(Struct, frozen=True, kw_only=True):
+    """One command, or one line of code. `number` says where it belongs: `2.1` is carried by `2`."""
+
+    number: str
+    depth: int
+    text: str
+    verdict: str
+    word: str
+    around: tuple[str, ...]
+    """What is wrapped around it, and where it runs when not here."""
+    rules: tuple[Said, ...]
+    passed: str
+    """Why it needs no question."""
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One rung of the ladder, and what it said."""
+
+    name: str
+    word: str
+    decided: bool
+    said: str
+
+
+class Judged(Struct, frozen=True, kw_only=True):
+    """A judgement in words; every text is masked."""
+
+    title: str
+    decided: str
+    nodes: tuple[Node, ...]
+    more: str
+    notes: tuple[str, ...]
+    """What could not be understood, and whether rules changed since."""
+    reach: Reach | None
+    ladder: tuple[Step, ...] = ()
+    digest: str = ""
+
+
+def judged(row: ApprovalRequest, profile: Profile) -> Judged:
+    """How a request was judged: what was seen is read anew, what decided is as it was then."""
+    found = explained(row, profile)
+    now = rules_now(row, found, profile)
+    notes = _notes(found)
+    if now is not None:
+        notes += (t("why.changed", rules=", ".join(map(safe_name, now)) or "none"),)
+    asked = Asked(
+        kind=kind_of(row.action),
+        severity=row.severity,
+        coverage=row.coverage,
+        once_only=row.once_only,
+        unread_file=row.unread_file,
+    )
+    return Judged(
+        title=_title(row.severity, row.description, row.rule_keys),
+        decided=decided_line(row),
+        nodes=_nodes(found),
+        more=_more(found),
+        notes=notes,
+        reach=reach(asked, profile) if row.rung in ("", "person") and row.outcome != "blocked" else None,
+        digest=t("why.digest", digest=row.digest),
+    )
+
+
+def foreseen(action: Action, found: Explanation, profile: Profile) -> Judged:
+    """What would become of an action, with every rung of the ladder."""
+    verdict = found.verdict
+    asked = Asked(
+        kind=kind_of(action),
+        severity=verdict.severity,
+        coverage=verdict.coverage,
+        once_only=verdict.once_only,
+        unread_file=verdict.unread_file,
+    )
+    return Judged(
+        title=_title(verdict.severity, verdict.description, verdict.rule_keys),
+        decided=_setting(verdict),
+        nodes=_nodes(found),
+        more=_more(found),
+        notes=_notes(found),
+        reach=reach(asked, profile) if verdict.verdict == "ask" else None,
+        ladder=tuple(
+            Step(
+                name=t(f"console.rung.{rung.rung}"),
+                word=t(f"console.reached.{rung.reached.replace(' ', '_')}"),
+                decided=rung.reached == "decided",
+                said=shown(rung.said, prose=True),
+            )
+            for rung in found.rungs
+        ),
+    )
+
+
+def _title(severity: Severity, description: str, keys: tuple[str, ...]) -> str:
+    rule = ", ".join(map(safe_name, keys)) or "none"
+    sentence = shown(description, prose=True)
+    return t("why.title", severity=t(f"severity.{severity}"), sentence=sentence, rule=rule)
+
+
+def _setting(verdict: Verdict) -> str:
+    return t("console.judged.setting", setting=shown(verdict.setting, prose=True)) if verdict.setting else ""
+
+
+def _nodes(found: Explanation) -> tuple[Node, ...]:
+    """A node for each line of the tree: first the commands, then the lines of code."""
+    commands = found.commands
+    told = [(command.wrappers, command.rules) for command in commands]
+    told += [((), (line.rule,)) for line in found.lines]
+    return tuple(_node(line, *each) for line, each in zip(tree(found), told, strict=True))
+
+
+def _node(line: TreeLine, wrappers: tuple[str, ...], rules: tuple[RuleSaid, ...]) -> Node:
+    around = [t("console.judged.inside", wrappers=" › ".join(safe_name(each) for each in wrappers))] if wrappers else []
+    asks = line.verdict != "allow"
+    return Node(
+        number=line.number,
+        depth=min(line.depth, DEEPEST),
+        text=shown(line.text, prose=True),
+        verdict=line.verdict,
+        word=t(f"console.judged.{line.verdict}"),
+        around=(*around, *([line.around] if line.around else [])),
+        rules=tuple(map(_said, rules)),
+        passed="" if asks else shown(line.reason, prose=True),
+    )
+
+
+def _said(rule: RuleSaid) -> Said:
+    return Said(
+        key=safe_name(rule.key),
+        word=t(f"severity.{rule.severity}") if rule.verdict != "allow" else t("console.judged.allow"),
+        severity=rule.severity,
+        sentence=shown(rule.sentence, prose=True),
+        own=rule.own,
+    )
+
+
+def _more(found: Explanation) -> str:
+    return t("why.more", count=found.more) if found.more else ""
+
+
+def _notes(found: Explanation) -> tuple[str, ...]:
+    problems = [t("console.judged.problem", problem=shown(each, prose=True)) for each in found.problems]
+    opaque = [t("console.judged.opaque", what=shown(each, prose=True)) for each in found.opaque]
+    return tuple(dict.fromkeys((*problems, *opaque)))[:12]

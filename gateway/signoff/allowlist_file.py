@@ -28,6 +28,12 @@ MAX_BYTES = 4 * 1024 * 1024
 """A larger file is not read: no operator writes one, and its lines would be compared with every command."""
 
 
+def allowlist_path(state_dir: Path, profile: str) -> Path:
+    """Where a profile's file stands."""
+    folder = state_dir if profile == "default" else state_dir / "profiles" / profile
+    return folder / "allowlist.toml"
+
+
 class AllowlistError(Exception):
     """The file cannot be read or written; the message says what to do."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from signoff.allowlist_file import AllowlistError, AllowlistFile, Entries, Mark
+from signoff.allowlist_file import AllowlistError, AllowlistFile, Entries, Mark, allowlist_path
 from signoff.changes import grants
 from signoff.errors import StoreError
 from signoff.model import Actor, Change, Grant, replace
@@ -29,12 +29,6 @@ TRY_AGAIN = timedelta(seconds=30)
 """After a file could not be written, or the store failed, the next try comes so much later."""
 BY_HAND = Actor(type="system", name="allowlist.toml")
 """Who ended a grant whose line an operator took out of the file."""
-
-
-def allowlist_path(state_dir: Path, profile: str) -> Path:
-    """Where a profile's file stands."""
-    folder = state_dir if profile == "default" else state_dir / "profiles" / profile
-    return folder / "allowlist.toml"
 
 
 def entry_of(command: str) -> str:

@@ -14,6 +14,7 @@ from functools import partial
 from importlib.metadata import entry_points
 from typing import Any
 
+from signoff.allowlist_file import allowlist_path
 from signoff.allowlisting import Allowlisting
 from signoff.broker import Broker
 from signoff.clock import SystemClock
@@ -212,7 +213,9 @@ class Gateway(Verbs):
         if self._stop_by is None:
             self._stop_by = asyncio.get_running_loop().time() + STOP_WITHIN_S
         self._connected = False
-        await _cancelled(self._receivers)
+        if self._receivers:
+            with self.dispatcher.held():
+                await _cancelled(self._receivers)
 
     # --- adapters --------------------------------------------------------------------------------
 
@@ -361,6 +364,8 @@ def _own_paths(config: Config, profile: Profile) -> tuple[str, ...]:
         config.gateway.state_dir,
         config.gateway.token_key_file,
         *([config.file] if config.file else []),
+        # A link leads out of the state folder; what it leads to decides as much.
+        allowlist_path(config.gateway.state_dir, profile.name).resolve(),
     ]
     return tuple(dict.fromkeys(str(path) for path in paths))
 

@@ -12,8 +12,7 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array
 
-from signoff.allowlist_file import AllowlistError, AllowlistFile
-from signoff.allowlisting import allowlist_path
+from signoff.allowlist_file import AllowlistError, AllowlistFile, allowlist_path
 from signoff.cli.output import put_json
 from signoff.config import load_policy
 from signoff.errors import ConfigError

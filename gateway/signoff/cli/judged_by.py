@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from signoff.allowlist_file import AllowlistError, AllowlistFile
-from signoff.allowlisting import allowlist_path
+from signoff.allowlist_file import AllowlistError, AllowlistFile, allowlist_path
 from signoff.errors import ConfigError
 from signoff.model import replace
 from signoff.policy.allow import Allowlist

@@ -116,11 +116,11 @@ def _check_modes(profile: Profile, found: Mapping[Path_, Found]) -> None:
 def _check_reviewer(profile: Profile, found: Mapping[Path_, Found]) -> None:
     if profile.approvals.mode != "smart":
         return
-    for name in ("base_url", "model"):
+    for name, told in (("base_url", "where the reviewer is asked"), ("model", "which model reviews")):
         if not getattr(profile.approvals.smart, name):
             raise ConfigError(
                 f'{_where(found, "approvals", "mode")} is "smart", but approvals.smart.{name} is missing: '
-                "it says which model reviews.",
+                f"it says {told}.",
                 param=f"approvals.smart.{name}",
             )
 

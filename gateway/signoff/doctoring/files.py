@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from signoff.allowlist_file import AllowlistError, AllowlistFile, allowlist_path
 from signoff.config import Config
 from signoff.config.sources import from_file
 from signoff.config.table import PROFILE
@@ -33,6 +34,10 @@ def file_findings(config: Config) -> Iterator[Finding]:
         yield _private(key, "key file", "gateway.token_key_file")
     else:
         yield Finding.fine("key file", f"{key} is made at the first start.")
+    for profile in config.profiles:
+        path = allowlist_path(config.gateway.state_dir, profile)
+        if path.exists():
+            yield _allowlist(path)
 
 
 def _configuration(file: Path) -> Finding:
@@ -59,6 +64,22 @@ def _folder(folder: Path) -> Finding:
             )
         return Finding.fine(about, f"{folder} is made at the first start.")
     return _private(folder, about, "gateway.state_dir")
+
+
+def _allowlist(path: Path) -> Finding:
+    """The file of commands that need no question: whoever may change it decides for everybody."""
+    about = "allowlist"
+    if stat.S_IMODE(path.stat().st_mode) & stat.S_IWOTH:
+        who = f"Everybody on this machine may change {path}, and so what runs without a question."
+        return Finding.problem(about, who, f"Run: chmod 600 {path}")
+    try:
+        entries = AllowlistFile(path).read()
+    except AllowlistError as error:
+        return Finding.problem(about, str(error), f"Mend {path}, or empty it.")
+    if entries.warnings:
+        return Finding.warning(about, entries.warnings[0], f"Mend {path}.")
+    count = len(entries.commands) + len(entries.unattended_commands)
+    return Finding.fine(about, f"{path} admits {count} {'command' if count == 1 else 'commands'}.")
 
 
 def _private(path: Path, about: str, setting: str) -> Finding:

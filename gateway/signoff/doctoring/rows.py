@@ -46,6 +46,7 @@ def _hidden(row: Row, secrets: list[str]) -> Row:
 def _secrets(config: Config) -> Iterator[str]:
     values: list[Any] = [config.gateway.store]
     for profile in config.profiles.values():
+        values.append(profile.approvals.smart.api_key)
         for settings in profile.platforms.values():
             values += settings.values()
     for value in values:

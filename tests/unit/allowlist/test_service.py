@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from signoff.allowlist_file import AllowlistFile
-from signoff.allowlisting import BY_HAND, allowlist_path
+from signoff.allowlist_file import AllowlistFile, allowlist_path
+from signoff.allowlisting import BY_HAND
 from signoff.broker import Ask
 from signoff.config import load_config
 from signoff.gateway import Gateway

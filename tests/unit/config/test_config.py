@@ -55,7 +55,7 @@ MISTAKES = [
     ('[profiles.team.approvals]\nmod = "off"\n', "profiles.team.approvals.mod is not a setting; did you mean"),
     ("[zebra]\nq = 1\n", "zebra.q is not a setting, and none is like it"),
     # planned for later
-    ('[approvals]\nmode = "smart"\n', '"smart", but approvals.smart.base_url is missing: it says which model reviews.'),
+    ('[approvals]\nmode = "smart"\n', '"smart", but approvals.smart.base_url is missing: it says where the reviewer is asked.'),
     (
         '[approvals]\nmode = "smart"\nsmart.base_url = "http://127.0.0.1:1/v1"\n',
         '"smart", but approvals.smart.model is missing: it says which model reviews.',

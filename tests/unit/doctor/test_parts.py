@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from signoff.allowlist_file import allowlist_path
 from signoff.config import Config, GatewaySettings, Secret
 from signoff.doctoring import Row, without_secrets
 from signoff.doctoring.clocks import clock_finding, judged
+from signoff.doctoring.files import file_findings
 from signoff.doctoring.storing import disk_finding, serving_findings
 from signoff.settings import Profile
 from signoff_adapters.discord.rights import ADMINISTRATOR, NEEDED, Guild, Member, Overwrite, Role, invite_url, missing
@@ -150,3 +152,27 @@ async def test_scopes_are_read_beside_the_answer(named: str | None, level: str, 
         await checkup.aclose()
     assert found["scopes"].level == level
     assert said in found["scopes"].text
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "level", "told"),
+    [
+        ('commands = ["git push *"]', 0o600, "ok", "admits 1 command."),
+        ('commands = ["a", 1]', 0o600, "warning", "entry 2 is not a text"),
+        ("commands = [", 0o600, "problem", "nothing in it counts"),
+        ('commands = ["a"]', 0o606, "problem", "Everybody on this machine may change"),
+    ],
+)
+def test_the_allowlist_is_looked_at(tmp_path: Path, text: str, mode: int, level: str, told: str) -> None:
+    tmp_path.chmod(0o700)
+    path = allowlist_path(tmp_path, "default")
+    path.write_text(text)
+    path.chmod(mode)
+    config = Config(
+        file=None,
+        gateway=GatewaySettings(state_dir=tmp_path, token_key_file=tmp_path / "token.key", store=Secret("memory://")),
+        profiles={"default": Profile()},
+    )
+    found = next(each for each in file_findings(config) if each.about == "allowlist")
+    assert found.level == level
+    assert told in found.text

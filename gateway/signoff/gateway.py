@@ -30,6 +30,7 @@ from signoff.keyring import load_signer
 from signoff.keys import Keys
 from signoff.maker import Maker
 from signoff.model import Health, Note, replace
+from signoff.policy.warming import warm
 from signoff.ports import ChatAdapter, Clock, Store, Tx
 from signoff.pulse import Pulse
 from signoff.reviewing import Reviews
@@ -182,7 +183,9 @@ class Gateway(Verbs):
             receiving = self._receive((profile, platform), adapter, inbox)
             task = asyncio.create_task(receiving, name=f"receive-{profile}-{platform}")
             self._receivers.append(task)
-        await asyncio.gather(*(self._first_round(key, adapter) for key, adapter in self.adapters.items()))
+        # The first question would wait for the rules to be read; now the platforms are being waited for anyway.
+        rules = asyncio.to_thread(warm)
+        await asyncio.gather(rules, *(self._first_round(key, adapter) for key, adapter in self.adapters.items()))
         self._connected = True
 
     async def aclose(self) -> None:

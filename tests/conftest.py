@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.scenarios.matrix import Matrix
+
+# How long an example takes says how busy the machine is. The checks on a bare machine draw the same examples each time,
+# so that they never fail by chance; a developer's own runs look further.
+settings.register_profile(
+    "signoff",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize="SIGNOFF_TESTS_REPEATABLE" in os.environ,
+)
+settings.load_profile("signoff")
 
 HERE = Path(__file__).parent
 SLOW = tuple(

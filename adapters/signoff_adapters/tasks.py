@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Iterator
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 from signoff.ports import Clock
 
 _Result = TypeVar("_Result")
+_log = logging.getLogger(__name__)
 
 
 class Jobs:
@@ -47,6 +49,8 @@ async def drain(running: Callable[[], set[asyncio.Task[Any]]], limit_s: float) -
     deadline = loop.time() + limit_s
     while (tasks := running()) and (left_s := deadline - loop.time()) > 0:
         await asyncio.wait(tasks, timeout=left_s)
+    if tasks and limit_s > 0:
+        _log.warning("cut off at the stop: %d pieces of work that were in hand for more than %g s", len(tasks), limit_s)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
@@ -97,6 +98,9 @@ class Dispatcher:
         self._turns = Turns(store)
         self._pace = Pace()
         self._wake = asyncio.Event()
+        self._free = asyncio.Event()
+        """Not set while a stop answers its last presses."""
+        self._free.set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._leasing = False
         """Copies are being leased: neither due any more nor under way yet."""
@@ -108,6 +112,7 @@ class Dispatcher:
         unsubscribe = self._store.subscribe(self._on_changes)
         try:
             while True:
+                await self._free.wait()
                 self._wake.clear()
                 try:
                     more = await self.round()
@@ -125,6 +130,15 @@ class Dispatcher:
     def wake(self) -> None:
         """Something was queued."""
         self._wake.set()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Begin no send meanwhile. A send that is not made waits in the store; an answer to a press cannot."""
+        self._free.clear()
+        try:
+            yield
+        finally:
+            self._free.set()
 
     async def round(self) -> bool:
         """Start everything that is due and within budget; True if there is more to do at once."""

@@ -14,7 +14,7 @@ from tests.browser.house import House, enter
 TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ012345"
 LONG_WORD = "x" * 400
 HOSTILE = f"<script>window.hacked=1</script>\"'><img src=x onerror=window.hacked=1>{LONG_WORD}\u202egpj.exe\u2066"
-PATHS = ("", "/history", "/sessions", "/grants", "/health")
+PATHS = ("", "/history", "/sessions", "/grants", "/try", "/health")
 
 
 async def fill(house: House) -> list[dict[str, Any]]:
@@ -133,7 +133,8 @@ async def test_everything_that_is_pressed_is_large_enough(browser: Browser, hous
     for path in PATHS:
         await page.goto(f"{house.api}/console{path}")
         small = await page.evaluate(
-            """() => [...document.querySelectorAll("button, summary, nav a, select, input:not([type=hidden])")]
+            """() => [...document.querySelectorAll("button, summary, nav a, select, textarea, input")]
+              .filter((each) => each.type !== "hidden")
               .filter((each) => each.checkVisibility())
               .filter((each) => each.getBoundingClientRect().height < 43.5)
               .map((each) => each.outerHTML.slice(0, 120))"""

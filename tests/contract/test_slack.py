@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, Literal
@@ -195,10 +196,13 @@ class SlackStage:
         await self.slack.abort_sockets()
         await until_shown(lambda: self._others_than(before, 0), what="the sockets are gone")
         yield
+        # The adapter may not have noticed yet that its sockets broke, so being ready says nothing before they are new.
+        opened = asyncio.create_task(until_shown(lambda: self._others_than(before, 1), what="a socket is open"))
+        await pass_time(self.clock, opened.done, within_s=60, what="a socket is open")
+        await opened
         await pass_time(
             self.clock, lambda: self.adapters[-1].health().state == "ready", within_s=60, what="it is healed"
         )
-        await until_shown(lambda: self._others_than(before, 1), what="a socket is open")
 
     async def _others_than(self, before: set[int], least: int) -> bool:
         now = {each.number for each in await self.slack.sockets()}

@@ -12,7 +12,7 @@ from signoff.policy import Verdict
 from signoff.policy.explaining import Explanation, RuleSaid
 from signoff.policy.telling import TreeLine, tree
 from signoff.settings import Profile
-from signoff.whys import decided_line, explained, rules_now
+from signoff.whys import PERSON_RUNG, decided_line, explained, rules_now
 from signoff.wording import safe_name, t
 
 DEEPEST = 4
@@ -40,6 +40,7 @@ class Node(Struct, frozen=True, kw_only=True):
     around: tuple[str, ...]
     """What is wrapped around it, and where it runs when not here."""
     rules: tuple[Said, ...]
+    """Those that spoke of one that asks or blocks."""
     passed: str
     """Why it needs no question."""
 
@@ -87,7 +88,7 @@ def judged(row: ApprovalRequest, profile: Profile) -> Judged:
         nodes=_nodes(found),
         more=_more(found),
         notes=notes,
-        reach=reach(asked, profile) if row.rung in ("", "person") and row.outcome != "blocked" else None,
+        reach=reach(asked, profile) if row.rung in ("", PERSON_RUNG) and row.outcome != "blocked" else None,
         digest=t("why.digest", digest=row.digest),
     )
 
@@ -114,7 +115,8 @@ def foreseen(action: Action, found: Explanation, profile: Profile) -> Judged:
                 name=t(f"console.rung.{rung.rung}"),
                 word=t(f"console.reached.{rung.reached.replace(' ', '_')}"),
                 decided=rung.reached == "decided",
-                said=shown(rung.said, prose=True),
+                # Why a person is asked stands in the tree, rule by rule.
+                said=shown(rung.said, prose=True) if rung.rung != PERSON_RUNG else "",
             )
             for rung in found.rungs
         ),
@@ -149,7 +151,7 @@ def _node(line: TreeLine, wrappers: tuple[str, ...], rules: tuple[RuleSaid, ...]
         verdict=line.verdict,
         word=t(f"console.judged.{line.verdict}"),
         around=(*around, *([line.around] if line.around else [])),
-        rules=tuple(map(_said, rules)),
+        rules=tuple(map(_said, rules)) if asks else (),
         passed="" if asks else shown(line.reason, prose=True),
     )
 
@@ -157,7 +159,7 @@ def _node(line: TreeLine, wrappers: tuple[str, ...], rules: tuple[RuleSaid, ...]
 def _said(rule: RuleSaid) -> Said:
     return Said(
         key=safe_name(rule.key),
-        word=t(f"severity.{rule.severity}") if rule.verdict != "allow" else t("console.judged.allow"),
+        word=t(f"severity.{rule.severity}"),
         severity=rule.severity,
         sentence=shown(rule.sentence, prose=True),
         own=rule.own,

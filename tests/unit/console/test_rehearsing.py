@@ -9,8 +9,8 @@ import pytest
 from tests.unit.console.world import Place
 
 from signoff.changes import drilling
-from signoff.model import Actor, Copy, Event, Note, replace
 from signoff.destinations import parse_destination
+from signoff.model import Actor, Copy, Event, Note, replace
 from signoff.testing.fake_adapter import FakeAdapter
 
 OPS = "fake:ops"

@@ -17,6 +17,7 @@ from signoff.errors import AdapterUnavailable, RateLimited, SendAmbiguous, SendR
 from signoff.model import ApprovalRequest, Destination
 from signoff.ports import AdapterInfo
 from signoff.settings import ApprovalSettings, Profile
+from signoff.testing.clock import settle
 
 REFUSED = SendRefused("bot was removed")
 DOWN = AdapterUnavailable("connection refused")
@@ -316,6 +317,18 @@ async def test_a_stop_waits_for_what_a_budget_allows_soon(make_world: Callable[.
     await world.advance(1.5)
     await ending
     assert len(world.chat.messages) == 2
+
+
+async def test_a_stop_sends_nothing_while_it_answers_its_last_presses(world: World) -> None:
+    running = asyncio.create_task(world.dispatcher.run())
+    with world.dispatcher.held():
+        await world.submit()
+        await settle()
+        assert world.chat.calls == []
+    await world.dispatcher.idle()
+    assert world.chat.calls == [("post", PLACE)]
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_a_repeated_send_that_a_crash_breaks_off_too_is_left_in_doubt(make_world: Callable[..., World]) -> None:

@@ -393,7 +393,7 @@ def _over(row: ApprovalRequest, clock: FakeClock) -> bool:
     return row.outcome is None and row.expires_at is not None and row.expires_at <= clock.now()
 
 
-TestLife = pytest.mark.timeout(60)(Life.TestCase)
+TestLife = pytest.mark.timeout(300)(Life.TestCase)
 TestLife.settings = settings(
     max_examples=80,
     stateful_step_count=40,

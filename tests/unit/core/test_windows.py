@@ -104,6 +104,7 @@ async def test_a_year_is_the_longest_whatever_the_setting(make_world: Callable[.
     assert row.warnings
 
 
+@pytest.mark.timeout(300)
 async def test_ten_thousand_taps_exactly_at_the_deadline(make_world: Callable[..., World]) -> None:
     """Record and the agent's text say the same each time, whether the sweeper or the tap comes first; every tenth tap
     comes an instant early and still counts."""

@@ -7,7 +7,7 @@ import fcntl
 import os
 import tempfile
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ HEADER = """\
 # An entry fits only an action that is one simple command without redirection. Floors and deny rules stand above it.
 # Answers "Always" are added here; a line that is taken out ends what it allowed at once.
 """
+TRIES = 5
+"""So often a change is made anew on top of what an editor saved meanwhile."""
 MAX_BYTES = 4 * 1024 * 1024
 """A larger file is not read: no operator writes one, and its lines would be compared with every command."""
 
@@ -89,32 +91,26 @@ class AllowlistFile:
     def add(self, commands: list[str]) -> bool:
         """Write these commands behind those that stand in the file now; whether anything was written.
 
-        Comments and order stay. Raises `AllowlistError`; the file is then as it was.
+        Comments and order stay, and so does what an editor saves meanwhile. Raises `AllowlistError`; the file is then
+        as it was.
         """
-        with self._locked():
-            document = self._document(self._text() or HEADER)
-            entries = _list_of(document, self.path)
-            missing = [text for text in dict.fromkeys(commands) if text not in entries]
-            for text in missing:
-                entries.append(text)
-            if missing:
-                entries.multiline(True)
-                self._replace(tomlkit.dumps(document))
-            return bool(missing)
+        return self._edit(lambda document: _added(document, commands, self.path), HEADER)
 
     def remove(self, commands: list[str]) -> bool:
         """Take these commands out where they stand; whether anything was written. Raises `AllowlistError`."""
+        return self._edit(lambda document: _removed(document, commands, self.path), "")
+
+    def _edit(self, change: Callable[[tomlkit.TOMLDocument], bool], empty: str) -> bool:
+        """Change the file as it is now; once more where somebody who takes no lock saved it meanwhile."""
         with self._locked():
-            document = self._document(self._text())
-            if not isinstance(document.get("commands"), Array):
-                return False
-            entries = _list_of(document, self.path)
-            places = [place for place, text in enumerate(entries) if text in commands]
-            for place in reversed(places):
-                del entries[place]
-            if places:
-                self._replace(tomlkit.dumps(document))
-            return bool(places)
+            for _ in range(TRIES):
+                mark = self.mark()
+                document = self._document(self._text() or empty)
+                if not change(document):
+                    return False
+                if self._replace(tomlkit.dumps(document), mark):
+                    return True
+        raise AllowlistError(f"{self.path} changes all the time, so nothing was written to it.")
 
     def _text(self) -> str:
         try:
@@ -151,8 +147,9 @@ class AllowlistFile:
         finally:
             os.close(lock)
 
-    def _replace(self, text: str) -> None:
-        """Put a whole new file in place of the old one, durable, with its mode; a link stays a link."""
+    def _replace(self, text: str, mark: Mark) -> bool:
+        """Put a whole new file in place of the one with that mark, durable, with its mode; a link stays a link. False,
+        and nothing done, where another file stands there now."""
         target = self.path.resolve()
         try:
             descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
@@ -162,12 +159,38 @@ class AllowlistFile:
                     file.flush()
                     os.fchmod(file.fileno(), target.stat().st_mode & 0o777 if target.exists() else 0o600)
                     os.fsync(file.fileno())
+                if self.mark() != mark:
+                    Path(name).unlink()
+                    return False
                 os.replace(name, target)
             except BaseException:
                 Path(name).unlink(missing_ok=True)
                 raise
         except OSError as error:
             raise AllowlistError(f"{self.path} cannot be written: {error.strerror}.") from None
+        return True
+
+
+def _added(document: tomlkit.TOMLDocument, commands: list[str], path: Path) -> bool:
+    """Add what is missing; whether anything was."""
+    entries = _list_of(document, path)
+    missing = [text for text in dict.fromkeys(commands) if text not in entries]
+    for text in missing:
+        entries.append(text)
+    if missing:
+        entries.multiline(True)
+    return bool(missing)
+
+
+def _removed(document: tomlkit.TOMLDocument, commands: list[str], path: Path) -> bool:
+    """Take out what stands there; whether anything did."""
+    if not isinstance(document.get("commands"), Array):
+        return False
+    entries = _list_of(document, path)
+    places = [place for place, text in enumerate(entries) if text in commands]
+    for place in reversed(places):
+        del entries[place]
+    return bool(places)
 
 
 def _list_of(document: tomlkit.TOMLDocument, path: Path) -> Array:

@@ -128,6 +128,7 @@ class Gateway(Verbs):
             self.signer = load_signer(self.config.gateway.token_key_file, self.clock.now())
             reviews = Reviews(self.profiles)
             self._stack.push_async_callback(reviews.aclose)
+            self._stack.callback(self.store.subscribe(reviews.heard))
             self.broker = Broker(self.store, self.clock, self.profiles, self.served, reviews)
             self.sessions = Sessions(self.store, self.profiles, self.served)
             self.keys = Keys(self.store, self.profiles)

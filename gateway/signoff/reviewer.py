@@ -58,6 +58,8 @@ class Review(Struct, frozen=True, kw_only=True):
 
     word: Word
     detail: str = ""
+    failed: bool = False
+    """It gave no answer that counts, or was not asked because it gave none lately."""
     in_a_row: int = 0
     """How many actions of the session it advised against one after the other."""
 
@@ -89,7 +91,7 @@ class Reviewer:
         if any(ord(char) < 32 and char not in _ALLOWED_CONTROLS for char in case.action):
             return Review(word="escalate", detail="holds control characters")
         if self._resting():
-            return Review(word="escalate", detail="the reviewer rests after failures")
+            return Review(word="escalate", detail="the reviewer rests after failures", failed=True)
         began = time.perf_counter()
         log.debug("reviewer: asking %s", self._settings.model)
         try:
@@ -129,7 +131,7 @@ class Reviewer:
                 self._failed,
                 REST_S,
             )
-        return Review(word="escalate", detail=f"the reviewer failed: {kind}")
+        return Review(word="escalate", detail=f"the reviewer failed: {kind}", failed=True)
 
     # --- the call --------------------------------------------------------------------------------
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from signoff.display import shown
 from signoff.judging import judged_text
-from signoff.model import ApprovalRequest, Code, Command, replace
+from signoff.model import ApprovalRequest, Change, Code, Command, replace
 from signoff.policy.comments import without_comments
 from signoff.reviewer import Case, Review, Reviewer
 from signoff.rows import session_key
@@ -40,8 +40,6 @@ class Reviews:
 
     def _counted(self, session: str, review: Review) -> int:
         """How many actions of the session were advised against in a row."""
-        if review.word == "approve":
-            self._against.pop(session, None)
         if review.word != "deny":
             return 0
         count = self._against.pop(session, 0) + 1
@@ -49,6 +47,13 @@ class Reviews:
         if len(self._against) > REMEMBERED:
             self._against.popitem(last=False)
         return count
+
+    def heard(self, changes: Sequence[Change]) -> None:
+        """A commit's changes: whatever is approved ends the row of advice against."""
+        for change in changes:
+            row = change.request
+            if change.event.type == "approval.resolved" and row is not None and row.outcome == "approved":
+                self._against.pop(session_key(row.profile, row.session_id), None)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -78,7 +83,8 @@ def reviewed(draft: ApprovalRequest, review: Review) -> ApprovalRequest:
     if draft.review != "wanted":
         return draft  # what is known of the session changed meanwhile, and nobody need be asked any more
     if review.word != "deny":
-        return replace(draft, review=review.word)
+        why = (t("reviewer.failed"), *draft.why) if review.failed else draft.why
+        return replace(draft, review=review.word, why=why)
     warnings = draft.warnings
     if review.in_a_row >= IN_A_ROW:
         warnings = (*warnings, t("reviewer.stop", count=review.in_a_row))

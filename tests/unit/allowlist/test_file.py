@@ -138,6 +138,30 @@ def test_a_full_disk_leaves_the_file_as_it_was(file: AllowlistFile, monkeypatch:
     assert sorted(path.name for path in file.path.parent.iterdir()) == [".allowlist.toml.lock", "allowlist.toml"]
 
 
+def test_what_an_editor_saves_meanwhile_stays(file: AllowlistFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.add(["A", "B"])
+    saved = ['commands = ["B", "C"]\n', 'commands = ["C"]\n']
+    sync = os.fsync
+
+    def editor(descriptor: int) -> None:
+        sync(descriptor)
+        if saved:
+            file.path.write_text(saved.pop(0))
+
+    monkeypatch.setattr(os, "fsync", editor)
+    assert file.add(["D"])
+    assert file.read().commands == ("C", "D")
+
+
+def test_a_file_that_never_rests_is_left_alone(file: AllowlistFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    file.add(["A"])
+    turns = iter(range(100))
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: file.path.write_text(f"commands = {[str(next(turns))]}"))
+    with pytest.raises(AllowlistError, match="changes all the time"):
+        file.add(["D"])
+    assert "D" not in file.read().commands
+
+
 def test_a_link_stays_a_link_and_its_mode_stays(file: AllowlistFile, tmp_path: Path) -> None:
     real = tmp_path / "real.toml"
     real.write_text('commands = ["a"]\n')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -198,3 +199,25 @@ async def test_other_edits_stay_when_an_answer_is_written_down(tmp_path: Path) -
         await until(lambda: CLEAN in lines(tmp_path))
         assert made.profiles["default"].allowlist.commands == ("B", "C")
         assert AllowlistFile(path).read().commands == ("B", "C", CLEAN)
+
+
+async def test_a_full_disk_is_logged_and_the_line_comes_later(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with gateway(tmp_path) as made:
+        sync = os.fsync
+
+        def full(descriptor: int) -> None:
+            if os.readlink(f"/proc/self/fd/{descriptor}").rpartition("/")[2].startswith(".allowlist.toml."):
+                raise OSError(28, "No space left on device")
+            sync(descriptor)
+
+        monkeypatch.setattr(os, "fsync", full)
+        await always(made, CLEAN)
+        await until(lambda: "Could not save allowlist" in caplog.text)
+        assert "No space left on device" in caplog.text
+        assert await asked(made, CLEAN) == "approved"
+        monkeypatch.setattr(os, "fsync", sync)
+        allowlist_path(tmp_path / "state", "default").write_text("# room again\n")
+        await until(lambda: CLEAN in lines(tmp_path))
+        assert "# room again" in lines(tmp_path)

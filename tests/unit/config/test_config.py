@@ -55,7 +55,10 @@ MISTAKES = [
     ('[profiles.team.approvals]\nmod = "off"\n', "profiles.team.approvals.mod is not a setting; did you mean"),
     ("[zebra]\nq = 1\n", "zebra.q is not a setting, and none is like it"),
     # planned for later
-    ('[approvals]\nmode = "smart"\n', '"smart", but approvals.smart.base_url is missing: it says where the reviewer is asked.'),
+    (
+        '[approvals]\nmode = "smart"\n',
+        '"smart", but approvals.smart.base_url is missing: it says where the reviewer is asked.',
+    ),
     (
         '[approvals]\nmode = "smart"\nsmart.base_url = "http://127.0.0.1:1/v1"\n',
         '"smart", but approvals.smart.model is missing: it says which model reviews.',
@@ -69,7 +72,7 @@ MISTAKES = [
     ),
     ('[rules]\nkey = "own.x"\n', "goes too deep: rules is one value"),
     ('rules = "x"\n', "must be [[rules]] tables"),
-    ('[profiles.ops]\nrules = [1]\n', "profiles.ops.rules must be [[rules]] tables"),
+    ("[profiles.ops]\nrules = [1]\n", "profiles.ops.rules must be [[rules]] tables"),
     ('[platforms.discord]\nmode = "gateway"\n', "platforms.discord.token is missing; give token, token_env"),
     (
         '[platforms.discord]\ntoken = "x"\nmode = "http"\n',

@@ -35,7 +35,9 @@ def written_before(path: Path, rows: list[Any]) -> None:
             table = BY_ROW[type(row)]
             plain = {name: value for name, value in msgspec.to_builtins(row).items() if name not in NEWER}
             old = msgspec.convert(plain, type(row))
-            values: dict[str, Any] = {path: read(old) for path, read in table.columns.items() if path not in NEWER_COLUMNS}
+            values: dict[str, Any] = {
+                path: read(old) for path, read in table.columns.items() if path not in NEWER_COLUMNS
+            }
             values |= {"key": table.key(row), "ord": table.order(row) if table.order else 0.0}
             values["row"] = msgspec.json.encode(plain)
             names, marks = ", ".join(values), ", ".join("?" * len(values))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
@@ -28,6 +29,7 @@ class Endpoint:
         self.url = ""
         self.asked: list[dict[str, Any]] = []
         self.headers: list[str | None] = []
+        self.connections: set[object] = set()
         self.answer: Handler = self.says("APPROVE")
 
     @staticmethod
@@ -39,6 +41,7 @@ class Endpoint:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(await request.json())
+        self.connections.add(request.transport)
         self.headers.append(request.headers.get("Authorization"))
         return await self.answer(request)
 
@@ -171,7 +174,7 @@ async def test_its_time_is_up_whether_it_says_nothing_or_little(endpoint: Endpoi
     found = await reviewer.review(CASE)
     let_go.set()
     await reviewer.aclose()
-    assert found == Review(word="escalate", detail="the reviewer failed: no answer in time")
+    assert found == Review(word="escalate", detail="the reviewer failed: no answer in time", failed=True)
 
 
 async def test_nobody_listens_there() -> None:
@@ -206,6 +209,21 @@ async def test_it_rests_after_failures_and_comes_back(endpoint: Endpoint, caplog
     assert (await reviewer.review(CASE)).detail == "the reviewer failed: HTTP 500"
     assert len(endpoint.asked) == FAILURES + 3
     await reviewer.aclose()
+
+
+async def test_the_connection_is_kept_and_calls_are_told_to_the_log(
+    endpoint: Endpoint, reviewer: Reviewer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.DEBUG, "signoff.reviewer"):
+        await reviewer.review(CASE)
+        await reviewer.review(CASE)
+        endpoint.answer = _failing
+        await reviewer.review(CASE)
+    assert len(endpoint.connections) == 1
+    told = [record.getMessage() for record in caplog.records]
+    assert told[0] == "reviewer: asking m1"
+    assert re.fullmatch(r"reviewer: approve after \d+\.\d\d s", told[1])
+    assert re.fullmatch(r"reviewer: Unusable: HTTP 500 after \d+\.\d\d s; a person is asked", told[-1])
 
 
 async def test_many_are_asked_side_by_side(endpoint: Endpoint, reviewer: Reviewer) -> None:

@@ -70,6 +70,7 @@ async def test_in_doubt_a_person_is_asked_as_ever(tmp_path: Path, endpoint: Endp
     async with smart(tmp_path, endpoint) as made:
         row = await submit(made)
         assert (row.outcome, row.review, row.once_only) == (None, "escalate", False)
+        assert row.why[0] == "The automatic reviewer gave no answer."
         await made.decide(row.request_id, "session", ANN)
         assert (await submit(made)).outcome == "approved"
         assert len(endpoint.asked) == 1, "a grant answers before the reviewer"
@@ -119,10 +120,15 @@ async def test_a_row_of_advice_tells_the_agent_to_stop(tmp_path: Path, endpoint:
         rows = [await submit(made, Command(command=f"rm -rf part-{number}")) for number in range(3)]
         assert [bool(row.warnings) for row in rows] == [False, False, True]
         assert rows[2].warnings[0].startswith("The automatic reviewer advised against 3 actions")
+        assert (await submit(made, Command(command="rm -rf part-3"))).warnings
+        await made.decide(rows[0].request_id, "once", ANN)
+        assert not (await submit(made, Command(command="rm -rf part-4"))).warnings, "a person approved one"
+        for number in range(5, 7):
+            await submit(made, Command(command=f"rm -rf part-{number}"))
         endpoint.answer = endpoint.says("APPROVE")
-        await submit(made, Command(command="rm -rf part-3"))
+        await submit(made, Command(command="rm -rf part-7"))
         endpoint.answer = endpoint.says("DENY")
-        assert not (await submit(made, Command(command="rm -rf part-4"))).warnings
+        assert not (await submit(made, Command(command="rm -rf part-8"))).warnings, "the reviewer did"
 
 
 async def test_who_asks_the_same_meanwhile_follows(tmp_path: Path, endpoint: Endpoint) -> None:

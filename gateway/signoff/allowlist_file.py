@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import fcntl
 import os
+import stat
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterator
@@ -114,12 +115,15 @@ class AllowlistFile:
 
     def _text(self) -> str:
         try:
-            with self.path.open("rb") as file:
+            # Not to wait where something else than a file stands, such as a pipe that nobody writes to.
+            with open(os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    raise AllowlistError(f"{self.path} is no plain file, so nothing in it counts.")
                 data = file.read(MAX_BYTES + 1)
             if len(data) > MAX_BYTES:
                 mib = MAX_BYTES // 1024 // 1024
                 raise AllowlistError(f"{self.path} is larger than {mib} MiB, so nothing in it counts.")
-            return data.decode()
+            return data.decode("utf-8-sig")
         except FileNotFoundError:
             return ""
         except OSError as error:

@@ -51,9 +51,6 @@ class Allowlisting:
         """Profiles whose grants changed since their file was last made the same."""
         self._ended: dict[str, set[str]] = {name: set() for name in profiles}
         """Grants that ended since then, by id."""
-        self._written: set[str] = set()
-        """Keys of grants whose lines were written here: one that is gone again was taken out by hand, also before the
-        store has noted the writing."""
         self._woken = asyncio.Event()
 
     async def begin(self) -> None:
@@ -118,8 +115,7 @@ class Allowlisting:
                 log.error("Could not save allowlist: %s The grants themselves hold.", error)
             return
         live = await self._live(name)
-        filed = [grant for grant in live if grant.filed or key_of(grant) in self._written]
-        gone = [grant for grant in filed if _entry(grant) not in entries.commands]
+        gone = [grant for grant in live if grant.filed and _entry(grant) not in entries.commands]
         if gone:
             await self._store.transact(partial(_end, keys=[key_of(grant) for grant in gone]))
             log.info("profile %s: %d grants ended, since their lines were taken out of %s", name, len(gone), file.path)
@@ -137,12 +133,17 @@ class Allowlisting:
 
     async def _write(self, name: str, live: list[Grant], ended: list[Grant], entries: Entries) -> None:
         """Bring the file up to date with the grants. Its new mark is left to the next look, which also sees whatever
-        an operator did meanwhile."""
+        an operator did meanwhile.
+
+        A grant is noted as filed before its line is written: one that is revoked meanwhile, and one whose writing a
+        crash broke off, then ends rather than leave behind a line that nobody answers for.
+        """
         file = self._files[name]
         kept = {_entry(grant) for grant in live}
-        unfiled = [grant for grant in live if not grant.filed]
         stale = [text for grant in ended if (text := _entry(grant)) in entries.commands and text not in kept]
-        missing = [text for grant in unfiled if (text := _entry(grant)) not in entries.commands]
+        unfiled = [key_of(grant) for grant in live if not grant.filed]
+        filed = await self._store.transact(partial(_file, keys=unfiled, filed=True)) if unfiled else []
+        missing = [text for grant in filed if (text := _entry(grant)) not in entries.commands]
         try:
             if missing:
                 await asyncio.to_thread(file.add, missing)
@@ -150,11 +151,11 @@ class Allowlisting:
                 await asyncio.to_thread(file.remove, stale)
         except AllowlistError as error:
             log.error("Could not save allowlist: %s The grants themselves hold.", error)
+            await self._store.transact(partial(_file, keys=[key_of(grant) for grant in filed], filed=False))
             self._later(name)
             return
-        self._written |= {key_of(grant) for grant in unfiled}
-        if unfiled or ended:
-            await self._store.transact(partial(_filed, keys=[key_of(grant) for grant in (*unfiled, *ended)]))
+        if ended:
+            await self._store.transact(partial(_unfile, keys=[key_of(grant) for grant in ended]))
 
     async def _filed_ended(self, name: str) -> list[Grant]:
         """The grants that ended and whose lines still stand in the file, for all that is known."""
@@ -190,9 +191,18 @@ def _end(tx: Tx, *, keys: list[str]) -> None:
             grants.end(tx, replace(grant, filed=False), BY_HAND)
 
 
-def _filed(tx: Tx, *, keys: list[str]) -> None:
-    """Note which grants have a line in the file: the live ones."""
+def _file(tx: Tx, *, keys: list[str], filed: bool) -> list[Grant]:
+    """Note whether the live ones of these grants have a line; those that are noted so."""
+    found = [grant for key in keys if (grant := tx.get(Grant, key)) is not None and grant.revoked_at is None]
+    noted = [replace(grant, filed=filed) for grant in found]
+    for grant in noted:
+        tx.put(grant)
+    return noted
+
+
+def _unfile(tx: Tx, *, keys: list[str]) -> None:
+    """Note that ended grants have no line any more."""
     for key in keys:
         grant = tx.get(Grant, key)
-        if grant is not None and grant.filed != (grant.revoked_at is None):
-            tx.put(replace(grant, filed=grant.revoked_at is None))
+        if grant is not None and grant.filed and grant.revoked_at is not None:
+            tx.put(replace(grant, filed=False))

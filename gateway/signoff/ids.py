@@ -15,6 +15,15 @@ SHORT = re.compile(rf"^[{ALPHABET}]{{{SHORT_LENGTH}}}\Z")
 REQUEST_ID = re.compile(r"^[A-Za-z0-9_-]{1,64}\Z")
 
 
+ONE = "one"
+"""The prefix of a turn that a client opens for a single question, where nobody told it of the agent's own turn."""
+
+
+def of_one_question(turn_id: str | None) -> bool:
+    """Whether no turn of the agent's is known: there is none, or one for this question alone."""
+    return turn_id is None or turn_id.startswith(f"{ONE}_")
+
+
 def new_short() -> str:
     """A random short id that holds a digit and a letter, so that it is neither a number nor a word."""
     while True:

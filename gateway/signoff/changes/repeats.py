@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from signoff import lifecycle
 from signoff.changes.common import FINAL, copies_of, emit, load_request
+from signoff.ids import of_one_question
 from signoff.model import Actor, ApprovalRequest, replace
 from signoff.ports import Tx
 from signoff.rows import answered_key, denied_key, request_key
@@ -104,7 +105,7 @@ def _answered(tx: Tx, row: ApprovalRequest) -> list[ApprovalRequest]:
 
 
 def _holds(tx: Tx, before: ApprovalRequest, row: ApprovalRequest) -> bool:
-    if row.turn_id is not None:
+    if not of_one_question(row.turn_id):
         return before.turn_id == row.turn_id
     return tx.now - _when(before) <= HOLDS_FOR
 

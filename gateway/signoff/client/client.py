@@ -29,7 +29,7 @@ from signoff.client.turns import DEFAULT_LEASE_S, Turn
 from signoff.destinations import parse_destination
 from signoff.digest import digest_of
 from signoff.errors import InvalidInput, SignoffError
-from signoff.ids import new_id
+from signoff.ids import ONE, new_id
 from signoff.model import Action, Operand
 
 RESULT_WITHIN_S = 3600.0
@@ -137,7 +137,7 @@ class Client:
         return await self._in_own_turn(question, seen)
 
     async def _in_own_turn(self, question: Question, seen: Seen | None) -> ApprovalRecord:
-        turn = Turn(self._link, question.session_id, lease_s=DEFAULT_LEASE_S)
+        turn = Turn(self._link, question.session_id, turn_id=new_id(ONE), lease_s=DEFAULT_LEASE_S)
         # One whose opening was never answered is open nowhere, or lapses.
         await turn.open()
         cause = "turn_interrupted"

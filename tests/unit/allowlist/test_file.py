@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,24 @@ def test_what_cannot_be_read_admits_nothing_and_is_not_overwritten(file: Allowli
     with pytest.raises(AllowlistError):
         file.add(["a"])
     assert file.path.read_bytes() == data
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])
+def test_what_is_no_file_admits_nothing(file: AllowlistFile, make: Callable[[Path], None]) -> None:
+    file.path.parent.mkdir(parents=True)
+    make(file.path)
+    with pytest.raises(AllowlistError, match="othing in it counts"):
+        file.read()
+    with pytest.raises(AllowlistError):
+        file.add(["a"])
+
+
+def test_a_mark_of_the_byte_order_is_no_error(file: AllowlistFile) -> None:
+    file.path.parent.mkdir(parents=True)
+    file.path.write_bytes(b'\xef\xbb\xbfcommands = ["a"]\r\n')
+    assert file.read().commands == ("a",)
+    file.add(["b"])
+    assert file.read().commands == ("a", "b")
 
 
 def test_a_list_of_another_shape_is_not_overwritten(file: AllowlistFile) -> None:

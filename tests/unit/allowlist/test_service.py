@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -221,3 +222,28 @@ async def test_a_full_disk_is_logged_and_the_line_comes_later(
         allowlist_path(tmp_path / "state", "default").write_text("# room again\n")
         await until(lambda: CLEAN in lines(tmp_path))
         assert "# room again" in lines(tmp_path)
+
+
+async def test_a_grant_that_is_revoked_while_its_line_is_written_leaves_no_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, go_on = threading.Event(), threading.Event()
+    add = AllowlistFile.add
+
+    def slowly(file: AllowlistFile, commands: list[str]) -> bool:
+        done = add(file, commands)
+        written.set()
+        go_on.wait(LIMIT_S)
+        return done
+
+    monkeypatch.setattr(AllowlistFile, "add", slowly)
+    async with gateway(tmp_path) as made:
+        grant = await always(made, CLEAN)
+        await until(written.is_set)
+        await made.revoke(grant.grant_id, ANN)
+        assert await asked(made, CLEAN) is None
+        go_on.set()
+        await until(lambda: CLEAN not in lines(tmp_path))
+        assert await asked(made, CLEAN) is None
+    async with gateway(tmp_path) as made:
+        assert await asked(made, CLEAN) is None

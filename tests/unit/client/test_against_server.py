@@ -95,6 +95,8 @@ async def test_ask_deny(pair: Pair) -> None:
     with pytest.raises(AlreadyResolved) as caught:
         await pair.approver.decide(waiting.request_id, "once")
     assert caught.value.facts["approval"]["outcome"] == "denied"
+    again = await pair.agent.request(PUSH, session_id="s")
+    assert (again.outcome, again.repeat_of) == ("denied", record.request_id), "without another card"
 
 
 async def test_errors_cross_the_wire_as_themselves(pair: Pair) -> None:

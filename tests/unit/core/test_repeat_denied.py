@@ -56,6 +56,15 @@ async def test_without_a_turn_it_holds_for_ten_minutes(world: World) -> None:
     assert (await world.submit(PUSH)).outcome is None, "repetitions do not lengthen it"
 
 
+async def test_a_turn_of_one_question_is_no_turn_of_the_agents(world: World) -> None:
+    for name in ("one_1", "one_2", "one_3"):
+        await world.turn(name)
+    await denied(world, turn_id="one_1")
+    assert (await world.submit(PUSH, turn_id="one_2")).outcome == "denied"
+    await world.clock.advance(601)
+    assert (await world.submit(PUSH, turn_id="one_3")).outcome is None
+
+
 async def test_only_exactly_the_same_in_the_same_session(world: World) -> None:
     await world.session("s2", destination=OTHER_PLACE)
     await denied(world)

@@ -61,6 +61,11 @@ def _moves_system(seen: Seen) -> bool:
     )
 
 
+def _moves_own(seen: Seen) -> bool:
+    """A folder in which our state lies is moved away; what is moved into one is nobody's harm."""
+    return any(paths.holds_own(word, seen.cwd, seen.facts.paths) for word in copying.moved(seen.words))
+
+
 def _copies_own(seen: Seen) -> bool:
     """A copy of a whole folder in which our state lies carries the state away."""
     cwd = seen.command.cwd
@@ -151,6 +156,7 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "not_only_files": _not_only_files,
     "last_is_disk": _last_is_disk,
     "moves_system": _moves_system,
+    "moves_own": _moves_own,
     "copies_own": _copies_own,
     "kills_everything": _kills_everything,
     "kills_own": _kills_own,

@@ -15,7 +15,7 @@ import click
 
 from signoff.cli.exits import INTERRUPTED, OTHER, USAGE, code_of
 from signoff.cli.output import Suggested
-from signoff.errors import SignoffError
+from signoff.errors import InsufficientScope, SignoffError, Unauthenticated
 
 log = logging.getLogger("signoff.cli")
 
@@ -101,9 +101,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run_command(arguments: list[str]) -> int:
-    """Run one command; its exit code."""
+    """Run one command; its exit code. Without a command: the help."""
     try:
-        value = cli.main(arguments, prog_name="signoff", standalone_mode=False)
+        value = cli.main(arguments or ["--help"], prog_name="signoff", standalone_mode=False)
     except click.exceptions.Exit as end:
         return end.exit_code
     except Suggested as error:
@@ -113,13 +113,21 @@ def run_command(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _told("interrupted", INTERRUPTED)
     except SignoffError as error:
-        return _told(error.message, code_of(error))
+        return _told(f"{error.message}{_other_key(error)}", code_of(error))
     except BrokenPipeError:
         return 0
     except Exception as error:  # the outermost edge: people get a line, the log gets the rest
         log.debug("unexpected", exc_info=error)
         return _told(f"unexpected {type(error).__name__}: {error}. This is a defect; please report it.", OTHER)
     return value if isinstance(value, int) else 0
+
+
+def _other_key(error: SignoffError) -> str:
+    """What an operator overlooks whose shell still holds an agent's key."""
+    named = [name for name in ("SIGNOFF_URL", "SIGNOFF_KEY") if os.environ.get(name)]
+    if not named or not isinstance(error, (InsufficientScope, Unauthenticated)):
+        return ""
+    return f" {' and '.join(named)} set here: unset them to speak to this machine's gateway as its operator."
 
 
 def _usage(error: click.ClickException) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from signoff.authorize import groups_on
 from signoff.checkups import open_checkup
 from signoff.config import Config
+from signoff.console_adapter import PLATFORM as CONSOLE
 from signoff.doctoring.beside import Beside, ask_gateway
 from signoff.doctoring.clocks import clock_finding
 from signoff.doctoring.files import file_findings
@@ -41,7 +42,7 @@ async def examine(config: Config) -> list[Row]:
         rows += rows_of("store", serving_findings(beside.store))
     named = [(profile, platform) for profile in config.profiles.values() for platform in profile.platforms]
     if not named:
-        rows += rows_of("gateway", [_no_platform()])
+        rows += rows_of("gateway", [_no_platform(config)])
     tasks = [_platform(config, profile, platform, beside) for profile, platform in named]
     for (profile, platform), found in zip(named, await asyncio.gather(*tasks, return_exceptions=True), strict=True):
         part = platform if profile.name == "default" else f"{profile.name}/{platform}"
@@ -59,10 +60,14 @@ def _running(beside: Beside) -> Finding:
     return Finding.fine("running", "A gateway runs and answers on its local socket.")
 
 
-def _no_platform() -> Finding:
-    return Finding.warning(
-        "platforms", "No platform is configured, so nobody is asked in a chat.", "Add one with `signoff init --force`."
-    )
+def _no_platform(config: Config) -> Finding:
+    """Without a chat, the console may be the place to ask in."""
+    about = "platforms"
+    places = [profile.approvals.fallback_destination for profile in config.profiles.values()]
+    if config.gateway.console and all(place is not None and place.platform == CONSOLE for place in places):
+        return Finding.fine(about, "No chat is configured: questions go to the web console.")
+    mend = "Add one with `signoff init --force`." if config.file else "Make a configuration: `signoff init`."
+    return Finding.warning(about, "No platform is configured, so nobody is asked in a chat.", mend)
 
 
 def _defect(error: BaseException) -> Finding:

@@ -17,11 +17,12 @@ import msgspec
 import pytest
 from tests.unit.client.fake_gateway import FakeGateway
 
-from signoff.cli.app import COMMANDS, cli
+from signoff.cli.app import COMMANDS, _other_key, cli
 from signoff.cli.asking import waiting_line
 from signoff.cli.exits import code_of_record
 from signoff.cli.output import span
 from signoff.client import ApprovalRecord, Who
+from signoff.errors import InsufficientScope, RequestNotFound, SignoffError, Unauthenticated
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the gateway's socket and signals")
 
@@ -404,6 +405,18 @@ async def test_help_tells_the_exit_codes(shell: Shell) -> None:
         assert said in text
     everything = (await shell("--help")).out
     assert all(name in everything for name in COMMANDS)
+    assert (await shell()).out == everything
+
+
+@pytest.mark.parametrize("error", [InsufficientScope("This needs a key of scope admin."), Unauthenticated("No key.")])
+def test_an_agents_key_in_the_operators_shell_is_named(error: SignoffError, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SIGNOFF_URL", raising=False)
+    monkeypatch.setenv("SIGNOFF_KEY", "secret")
+    told = "SIGNOFF_KEY set here: unset them to speak to this machine's gateway as its operator."
+    assert _other_key(error).strip() == told
+    assert _other_key(RequestNotFound()) == ""
+    monkeypatch.delenv("SIGNOFF_KEY")
+    assert _other_key(error) == ""
 
 
 async def test_the_reader_of_the_output_may_go(shell: Shell, gateway: FakeGateway) -> None:

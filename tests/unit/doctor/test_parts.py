@@ -14,9 +14,11 @@ from signoff.allowlist_file import allowlist_path
 from signoff.config import Config, GatewaySettings, Secret
 from signoff.doctoring import Row, without_secrets
 from signoff.doctoring.clocks import clock_finding, judged
+from signoff.doctoring.examining import _no_platform
 from signoff.doctoring.files import file_findings
 from signoff.doctoring.storing import disk_finding, serving_findings
-from signoff.settings import Profile
+from signoff.model import Destination
+from signoff.settings import ApprovalSettings, Profile
 from signoff_adapters.discord.rights import ADMINISTRATOR, NEEDED, Guild, Member, Overwrite, Role, invite_url, missing
 from signoff_adapters.slack.checkup import open_checkup
 from signoff_adapters.slack.config import SlackConfig
@@ -176,3 +178,20 @@ def test_the_allowlist_is_looked_at(tmp_path: Path, text: str, mode: int, level:
     found = next(each for each in file_findings(config) if each.about == "allowlist")
     assert found.level == level
     assert told in found.text
+
+
+@pytest.mark.parametrize(
+    ("approvals", "level"),
+    [(ApprovalSettings(fallback_destination=Destination("console", "main")), "ok"), (ApprovalSettings(), "warning")],
+)
+def test_the_console_may_be_the_only_place(tmp_path: Path, approvals: ApprovalSettings, level: str) -> None:
+    config = Config(
+        file=None,
+        gateway=GatewaySettings(
+            state_dir=tmp_path, token_key_file=tmp_path / "token.key", store=Secret("memory://"), console=True
+        ),
+        profiles={"default": Profile(approvals=approvals)},
+    )
+    found = _no_platform(config)
+    assert found.level == level
+    assert "--force" not in found.mend

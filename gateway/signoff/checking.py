@@ -19,7 +19,7 @@ from signoff.policy.verdict import Severity, VerdictWord
 from signoff.ports import Store, Tx
 from signoff.settings import AgentSettings, Profile
 
-DENIED_RUNG, GRANTS_RUNG, PERSON_RUNG = "denied", "grants", "person"
+GRANTS_RUNG, DENIED_RUNG, PERSON_RUNG = "grants", "denied", "person"
 NOT_ASKED = "check"
 """The id of the session that stands for none."""
 
@@ -107,10 +107,11 @@ def _answered_so(explanation: Explanation, found: tuple[Grant, ...], denied: App
 
 
 def _with_rungs(explanation: Explanation, decided: str | None) -> Explanation:
-    """The rungs with the two that need what is stored, before the person. `decided`: None where it was one above."""
+    """The rungs with the two that need what is stored, in the order in which they answer, before the person. The
+    automatic reviewer is no part of it: it is not asked. `decided`: None where it was one above."""
     *above, person = explanation.rungs
     rungs = list(above)
-    for name in (DENIED_RUNG, GRANTS_RUNG, PERSON_RUNG):
+    for name in (GRANTS_RUNG, DENIED_RUNG, PERSON_RUNG):
         if decided is None:
             rungs.append(RungSaid(rung=name, reached="not reached"))
         elif name != decided:

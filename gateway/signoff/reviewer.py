@@ -51,6 +51,16 @@ class Case(Struct, frozen=True, kw_only=True):
     found: tuple[str, ...] = ()
     """What the rules said."""
     cwd: str | None = None
+    shell: str | None = None
+    env: tuple[str, ...] = ()
+    """What is set around a command, as `NAME=value`."""
+    files: tuple[str, ...] = ()
+    """Paths of the files that it reads or runs, and whose content is known."""
+
+    @property
+    def chars(self) -> int:
+        """How long everything is that the agent chose."""
+        return len(self.action) + sum(map(len, (*self.env, *self.files, self.cwd or "", self.shell or "")))
 
 
 class Review(Struct, frozen=True, kw_only=True):
@@ -86,7 +96,7 @@ class Reviewer:
 
     async def review(self, case: Case) -> Review:
         """Ask the model, at most `timeout_s`. Never raises for what the endpoint does."""
-        if len(case.action) > MAX_CHARS:
+        if case.chars > MAX_CHARS:
             return Review(word="escalate", detail=f"longer than {MAX_CHARS} characters")
         if any(ord(char) < 32 and char not in _ALLOWED_CONTROLS for char in case.action):
             return Review(word="escalate", detail="holds control characters")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from signoff.display import shown
 from signoff.judging import judged_text
-from signoff.model import ApprovalRequest, Change, Code, Command, replace
+from signoff.model import Action, ApprovalRequest, Change, Code, Command, replace
 from signoff.policy.comments import without_comments
 from signoff.reviewer import Case, Review, Reviewer
 from signoff.rows import session_key
@@ -74,7 +75,19 @@ def case_of(row: ApprovalRequest) -> Case:
         action=shown(text),
         found=(row.description, *row.rule_keys),
         cwd=shown(cwd) if cwd is not None else None,
+        **_around(action),
     )
+
+
+def _around(action: Action) -> dict[str, Any]:
+    """What else decides what a command does: its shell, its environment, the files it is about. Masked."""
+    if not isinstance(action, Command):
+        return {}
+    return {
+        "shell": shown(action.shell) if action.shell is not None else None,
+        "env": tuple(shown(f"{name}={value}") for name, value in sorted((action.env or {}).items())),
+        "files": tuple(shown(operand.path) for operand in action.operands),
+    }
 
 
 def reviewed(draft: ApprovalRequest, review: Review) -> ApprovalRequest:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
+from tests.differential import corners
+
 PROGRAMS = ("alpha", "beta", "gamma", "delta", "rm", "git", "cp", "ls")
 NAMES = ("v", "w", "x", "name", "LIST")
 WORDS = (
@@ -301,6 +303,7 @@ class Generator:
                 f"let {single('arr[$(' + self.simple_words() + ')0]=1')}",
                 f"read {single('arr[$(' + self.simple_words() + ')0]')} <<< 1",
                 f"declare -i {single('v=arr[$(' + self.simple_words() + ')0]')}",
+                *corners.texts(self.simple_words, single, inner),
                 f"unset {single('arr[$(' + self.simple_words() + ')0]')}",
             ]
         )

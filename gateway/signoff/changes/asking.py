@@ -97,7 +97,9 @@ def coalesce_key(row: ApprovalRequest) -> str:
 
 
 def _void(tx: Tx, row: ApprovalRequest, session: Session, judged: Session) -> ApprovalRequest | None:
-    """The row as born cancelled, when what it belongs to ended before it was inserted."""
+    """The row as born cancelled, when what it belongs to ended before it was inserted. Nobody decided it, so what
+    a rule or a bypass had said of it goes."""
+    row = replace(row, choice=None, decided_by=())
     if session.closed_at is not None:
         return replace(row, outcome="cancelled", cause=session.cause or "parent_ended", ended_by=session.ended_by)
     if row.turn_id is not None:

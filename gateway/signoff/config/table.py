@@ -254,7 +254,8 @@ PROFILE: tuple[Setting, ...] = (
     Setting(
         name="agents.<name>.isolation",
         doc="The isolated environment that the operator vouches this agent runs in, in a word such as `container`. "
-        "Its actions run without being asked, except those that `approvals.deny` blocks.",
+        "Its commands and code run without being asked, except what a deny rule forbids. Its tool calls, file writes "
+        "and other actions reach beyond such an environment and are judged as everybody's.",
         check=checks.text,
         default_text="none",
     ),

@@ -75,7 +75,8 @@ def _told(kind: str, name: str, profile: Profile) -> str:
     if not found:
         return t("console.reach.exactly")
     breadth = "; ".join(dict.fromkeys(_breadths(key, program, profile))) or t("console.reach.rule", rule=safe_name(key))
-    text = t("console.reach.by", breadth=breadth, program=safe_name(program)) if program else breadth
+    by = program.removesuffix("]").replace(" [", ": ", 1).replace("] [", ", ")
+    text = t("console.reach.by", breadth=breadth, program=safe_name(by)) if program else breadth
     return t("console.reach.content", breadth=text) if bound else text
 
 
@@ -83,5 +84,6 @@ def _breadths(key: str, program: str, profile: Profile) -> list[str]:
     """What the rules of that key say they cover: those about the program, else all of them."""
     rules = profile.rules or ruleset.shipped()
     known = [rule for rule in (*rules.own, *rules.rules) if rule.key == key and rule.breadth]
-    about = [rule for rule in known if program in rule.programs]
+    bare = program.partition(" [")[0].rpartition(" ")[2]
+    about = [rule for rule in known if bare in rule.programs]
     return [shown(rule.breadth, prose=True) for rule in about or known]

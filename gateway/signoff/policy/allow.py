@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from signoff.policy.deny import fits, pattern_parts
 from signoff.policy.shell import UNKNOWN, Command, Script
 from signoff.policy.shell.quoting import requote
-from signoff.policy.unwrap import TRANSPARENT, unwrapped
+from signoff.policy.unwrap import is_transparent, unwrapped
 
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-")
 _GLOB = _PLAIN | frozenset("*?[]!^")
 """What needs no quotes when a word, or one that names files by a pattern, is written out for a comparison."""
 _OPERATORS = frozenset("&;|<>()$`\n\r")
 """What may join, redirect or start commands; a text of plain words may hold them in quotes."""
+_ODD_BLANK = re.compile(r"[^\S \t]")
 
 
 class Entries:
@@ -25,9 +27,13 @@ class Entries:
         """Take the entries as they are written; blank ones admit nothing."""
         self.texts = tuple(dict.fromkeys(text for text in texts if text.strip()))
         parts = {text: pattern_parts(text) for text in self.texts}
-        self._exact = {" ".join(found): text for text, found in parts.items() if len(found) == 1}
-        self._exact |= {text.strip(): text for text, found in parts.items() if len(found) == 1 and "\\" not in text}
-        self._patterns = [(text, found) for text, found in parts.items() if len(found) > 1]
+        # Where anything but plain blanks stands between words, the entry means that text and no other.
+        whole = {text for text in parts if _ODD_BLANK.search(text.strip())}
+        plain = {text: found for text, found in parts.items() if text not in whole}
+        self._exact = {" ".join(found): text for text, found in plain.items() if len(found) == 1}
+        self._exact |= {text.strip(): text for text, found in plain.items() if len(found) == 1 and "\\" not in text}
+        self._exact |= {_meant(text): text for text in whole}
+        self._patterns = [(text, found) for text, found in plain.items() if len(found) > 1]
 
     def __bool__(self) -> bool:
         return bool(self.texts)
@@ -40,6 +46,12 @@ class Entries:
         """The first entry with a star that fits one of these texts."""
         texts = tuple(spellings)
         return next((text for text, parts in self._patterns if any(fits(parts, each) for each in texts)), None)
+
+
+def _meant(entry: str) -> str:
+    """The one text that an entry of odd blanks fits: without the backslashes before its stars, if it has no other."""
+    text = entry.strip()
+    return text if len(pattern_parts(text)) > 1 else re.sub(r"\\([*\\])", r"\1", text)
 
 
 class Allowlist:
@@ -63,7 +75,7 @@ class Allowlist:
         entries = self._all if attended else self._unattended
         if not entries or script.problems or script.opaque or script.fork_bombs:
             return None
-        own = [command for command in script.commands if command.program.rpartition("/")[2] not in TRANSPARENT]
+        own = [command for command in script.commands if not is_transparent(command.program)]
         if not own:
             own = list(script.commands)
         if not own or not all(_plain(command) for command in script.commands):
@@ -71,7 +83,7 @@ class Allowlist:
         inner = unwrapped(text)
         if inner is None and (len(script.commands) > 1 or _OPERATORS.intersection(text.strip())):
             return None
-        outer = max(own, key=lambda command: len(command.words))
+        outer = min(own, key=lambda command: len(command.chain))  # what no other wrapper carries
         spellings = [_spelled(outer), text.strip() if inner is None else inner]
         found = entries.exact(spellings)
         if found is not None:

@@ -1,6 +1,7 @@
 """Texts without their comments, which run nothing and speak only to whoever reads them."""
 
 import ast
+import re
 import time
 from collections.abc import Callable
 
@@ -10,15 +11,25 @@ from signoff.policy.shell.syntax import parse
 MAX_CHARS = 32_768
 """A longer text is left as it is."""
 
+SHELL_NAMES = frozenset({"shell", "bash", "sh", "dash", "ash", "ksh", "mksh", "zsh", "shellscript", "posix"})
+_PYTHON = re.compile(r"(?:i|c|micro)?python[ \d.]*|py[\d.]*|pypy[\d.]*")
+
+
+def is_python(language: str) -> bool:
+    """Whether a language of this name is Python: `python3`, `IPython`, `py`."""
+    return _PYTHON.fullmatch(language.casefold()) is not None
+
 
 def without_comments(text: str, language: str, *, clock: Callable[[], float] = time.thread_time) -> str:
-    """A shell text (`language` is `shell`) or Python code without its comments; any other, and what cannot be read, as
-    it is."""
+    """A text for a shell or Python code without its comments; any other, and what cannot be read, as it is.
+
+    `language` is `shell` or the name of a shell or of Python, in letters of any case.
+    """
     if len(text) > MAX_CHARS:
         return text
-    if language == "shell":
+    if language.casefold() in SHELL_NAMES:
         return _shell(text, clock)
-    return _python(text) if language.casefold() in {"python", "py"} else text
+    return _python(text) if is_python(language) else text
 
 
 def _shell(text: str, clock: Callable[[], float]) -> str:
@@ -34,6 +45,8 @@ def _shell(text: str, clock: Callable[[], float]) -> str:
             comments.append((node.start_byte, node.end_byte))
         else:
             todo += node.children
+    if any(b"`" in data[start:end] for start, end in comments):
+        return text  # where a comment between backticks ends is not seen
     for start, end in sorted(comments, reverse=True):
         data = data[:start] + data[end:]
     return data.decode("utf-8", "surrogatepass").strip()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Literal
@@ -11,6 +12,7 @@ from msgspec.structs import replace
 
 from signoff.policy import windows
 from signoff.policy.allow import NOTHING, Allowlist
+from signoff.policy.comments import is_python
 from signoff.policy.findings import Findings, find
 from signoff.policy.inner import Inner, read_inner
 from signoff.policy.paths import PathFacts
@@ -30,11 +32,27 @@ ActionKind = Literal["command", "code", "tool", "file_write", "rule", "elicitati
 JUDGING_BUDGET_S = 0.03
 """The time for comparing what was read with deny rules and rules; with the time for reading it stays below 100 ms."""
 
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+ODD_NAME = "its environment has a name that no variable of a shell can have"
+"""Such a name may define a function (`BASH_FUNC_ls%%`), so that words are no longer what they seem to be."""
+USES_ENVIRONMENT = "it uses what its environment sets"
+
 POSIX_SHELLS = frozenset({"bash", "sh", "dash", "ash", "ksh", "mksh", "zsh"})
 """Shells whose text is read as it is meant; in that of any other, words may do what they seem not to do."""
 
-PYTHON_NAMES = frozenset({"python", "python3", "py", "ipython"})
-"""Languages of code that is read."""
+SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin", "/run/current-system/sw/bin"})
+"""Where a shell of a known name is that shell."""
+
+ZSH_ONLY = "zsh gives something in it a meaning of its own"
+_ZSH_ONLY = re.compile(
+    r"(?:^|[\s;&|()<>`{}=:!])=(?![=~]?(?:\s|\Z))"  # `=rm` is the path of rm
+    r"|\b(?:function|alias|galias|salias|command|option|dis_\w+)(?:e?s)\s*\[|\$\{?[=~^]"
+    r"|\b(?:emulate|setopt|unsetopt|autoload|zmodload|zcompile|zle|sched|repeat|foreach|noglob|nocorrect|zsh_directory_name)\b"
+    r"|\b(?:chpwd|precmd|preexec|periodic|zshexit|zshaddhistory|command_not_found_handler)\b|\b\w+_functions\b|\bTRAP[A-Z]"
+    r"|>[>&]*[!|]|(?:^|[;&|({}]|\bthen|\bdo|\belse)\s*-\s",
+    re.M,
+)
+_WINDOWS_MARKS = ("%", "!", "$env:", "${env:", "env:")
 
 NEVER_ATTENDED = frozenset({"single_query", "cron", "webhook"})
 """Kinds of sessions in which nobody is there, whoever listens."""
@@ -134,6 +152,16 @@ class Subject:
         return self.action_kind == "command" and bool(self.script.problems)
 
     @property
+    def read_as_meant(self) -> bool:
+        """Whether the shell that runs the text is one whose words mean what was read. What zsh puts in round brackets
+        behind a pattern may be code, which other shells do not know."""
+        if self.action_kind != "command" or self.context.windows:
+            return True
+        folder, slash, shell = (self.context.shell or "sh").rpartition("/")
+        known = shell in POSIX_SHELLS and (not slash or folder in SYSTEM_FOLDERS)
+        return known and not (shell == "zsh" and "(" in self.text)
+
+    @property
     def understood(self) -> bool:
         """Whether all that the text would run is known."""
         return not (self.script.problems or self.script.opaque)
@@ -182,17 +210,33 @@ def _inner(action_kind: ActionKind, text: str, context: JudgeContext, clock: Cal
     if action_kind != "command":
         return Inner(Script())
     if context.windows:
-        return Inner(windows.read(text, context.shell or ""))
-    script = read_shell(text, home=context.home, cwd=context.cwd, clock=clock)
-    if context.env:
-        commands = (replace(each, assignments=(*context.env, *each.assignments)) for each in script.commands)
-        script = replace(script, commands=tuple(commands))
-    return read_inner(script, home=context.home, cwd=context.cwd, clock=clock)
+        return Inner(_surrounded(windows.read(text, context.shell or ""), text, context))
+    env = tuple(pair for pair in context.env if _VARIABLE.fullmatch(pair[0]))
+    script = read_shell(text, home=context.home, cwd=context.cwd, env=env, clock=clock)
+    if context.shell is not None and context.shell.rpartition("/")[2] == "zsh" and _ZSH_ONLY.search(text):
+        script = replace(script, problems=(*script.problems, ZSH_ONLY))
+    home = dict(env).get("HOME") or context.home
+    return read_inner(_surrounded(script, text, context), home=home, cwd=context.cwd, env=env, clock=clock)
+
+
+def _surrounded(script: Script, text: str, context: JudgeContext) -> Script:
+    """The script with what is set around it: each command sees it."""
+    if not context.env:
+        return script
+    problems = script.problems
+    lowered = text.casefold()
+    if context.windows:
+        if any(f"{mark}{name.casefold()}" in lowered for name, _value in context.env for mark in _WINDOWS_MARKS):
+            problems = (*problems, USES_ENVIRONMENT)
+    elif not all(_VARIABLE.fullmatch(name) for name, _value in context.env):
+        problems = (*problems, ODD_NAME)
+    commands = tuple(replace(each, assignments=(*context.env, *each.assignments)) for each in script.commands)
+    return replace(script, commands=commands, problems=problems)
 
 
 def _code(text: str, context: JudgeContext, clock: Callable[[], float]) -> Inner:
     """What a script would start, and what it would do itself, where its language is one that is read."""
-    if context.language.casefold() not in PYTHON_NAMES:
+    if not is_python(context.language):
         return Inner(Script())
     code = read_python(text, clock=clock, cwd=context.cwd, home=context.home)
     problems = tuple(dict.fromkeys((*code.problems, *code.shell.problems)))

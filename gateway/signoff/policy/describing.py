@@ -54,6 +54,9 @@ def reasons(subject: Subject) -> tuple[str, ...]:
     found = subject.found
     if subject.action_kind == "file_write":
         return tuple(f"`{short(subject.text)}` is {told}. (rule file.{name})" for name, told in _classes(subject))
+    if not subject.read_as_meant:
+        shell = short(subject.context.shell or "", MAX_NAME_CHARS)
+        problems = (*problems, f"It is read as bash reads it, and `{shell}` may mean something else by it.")
     return (*problems, *(found.why if found is not None else ()))
 
 

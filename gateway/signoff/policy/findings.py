@@ -4,9 +4,11 @@ from functools import cache
 from typing import get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from signoff.policy import python
-from signoff.policy.matching import Compiled
+from signoff.policy.breadth import Breadth, breadth_of
+from signoff.policy.matching import MANY_CHARS, Compiled
 from signoff.policy.programs import is_installed, name_of
 from signoff.policy.python import CodeRule, PythonScript
 from signoff.policy.rule import Rule
@@ -40,6 +42,8 @@ class Finding(msgspec.Struct, frozen=True):
     command: Command
     program: str
     line: str = ""
+    reach: Breadth | None = None
+    """What narrows an approval of it; None for code, of which the rule says all."""
 
     @property
     def text(self) -> str:
@@ -48,8 +52,19 @@ class Finding(msgspec.Struct, frozen=True):
 
     @property
     def coverage(self) -> str:
-        """What a grant must hold to cover this finding: the rule for this program."""
-        return f"{self.rule.key}@{self.program}"
+        """What a grant must hold to cover this finding: the rule for this program, and for a deed such as this."""
+        return f"{self.rule.key}@{self.program if self.reach is None else self.reach.coverage}"
+
+    @property
+    def label(self) -> str:
+        """What a button calls it."""
+        return (self.reach.label if self.reach is not None else "") or self.rule.label
+
+    @property
+    def breadth(self) -> str:
+        """What a standing approval of it would cover."""
+        told = self.reach.told if self.reach is not None else ""
+        return f"{self.rule.breadth} ({told})" if told else self.rule.breadth
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +123,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """What a button calls the rules that fired; empty where no standing approval covers them."""
-        labels = list(dict.fromkeys(finding.rule.label for finding in self.fired)) if self.coverage else []
+        labels = list(dict.fromkeys(finding.label for finding in self.fired)) if self.coverage else []
         if len(labels) <= 1:
             return labels[0] if labels else ""
         both = " + ".join(labels)
@@ -117,7 +132,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def breadth(self) -> str:
         """What a standing approval would cover, kind by kind; empty where there can be none."""
-        return "; ".join(dict.fromkeys(finding.rule.breadth for finding in self.fired)) if self.coverage else ""
+        return "; ".join(dict.fromkeys(finding.breadth for finding in self.fired)) if self.coverage else ""
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -140,7 +155,7 @@ def find(
     for code in codes:
         collected.look_into(code, deadline)
     for place, command in enumerate(script.commands):
-        if place % CHECK_EVERY == CHECK_EVERY - 1:
+        if place % CHECK_EVERY == CHECK_EVERY - 1 or len(command.source) > MANY_CHARS:
             deadline.check()
         collected.look_at(command, deadline)
     return collected.findings()
@@ -174,7 +189,7 @@ class _Collected:
             if compiled.asks:
                 asks = True
                 kept = self.blocks if compiled.rule.verdict == "block" else self.asks
-                kept.append(_finding(compiled.rule, command, name))
+                kept.append(self._asking(compiled, command, name))
         if asks:
             return
         if fired and not (command.words and self._is_impostor(command)):
@@ -182,6 +197,13 @@ class _Collected:
             self.allows.append(_finding(compiled.rule, command, name))
         elif command.words:
             self._unknown(command)
+
+    def _asking(self, compiled: Compiled, command: Command, name: str) -> Finding:
+        found = _finding(compiled.rule, command, name)
+        if compiled.rule.verdict == "block":
+            return found
+        seen = self.ruleset.seen(compiled, command, name, self.script, self.facts)
+        return replace(found, reach=breadth_of(compiled.rule.key, seen))
 
     def _unknown(self, command: Command) -> None:
         words = command.words[: command.own]

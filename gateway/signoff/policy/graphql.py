@@ -4,7 +4,7 @@ import re
 
 from signoff.policy.shell import UNKNOWN
 
-_PART = re.compile(r'"""(?:[^"\\]|\\.|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|#[^\n]*|[{}()]|[A-Za-z_]\w*|[^\s]', re.S)
+_PART = re.compile(r'"""(?:[^"\\]|\\.|"(?!""))*+(?:"""|\Z)|"(?:[^"\\\n]|\\.)*"|#[^\n]*|[{}()]|[A-Za-z_]\w*|[^\s]', re.S)
 _CHANGES = frozenset({"mutation", "subscription"})
 _READS = frozenset({"query", "fragment"})
 
@@ -16,7 +16,8 @@ MAX_CHARS = 64 * 1024
 def changes(text: str) -> bool | None:
     """True where an operation of the request is a mutation or subscription, False where all only ask.
 
-    None where that cannot be told: the text is empty, too long, unknown outside of strings, or starts like no request.
+    None where that cannot be told: the text is empty, too long, unknown outside of strings, has a string without an
+    end, or starts like no request.
     """
     if len(text) > MAX_CHARS:
         return None
@@ -25,6 +26,8 @@ def changes(text: str) -> bool | None:
     found: bool | None = None
     for match in _PART.finditer(text):
         part = match.group()
+        if part.startswith('"""') and (len(part) < len('""""""') or not part.endswith('"""')):
+            return None  # a string without an end
         if part[0] in '"#':
             continue
         if UNKNOWN in part:

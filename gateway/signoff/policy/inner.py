@@ -35,11 +35,13 @@ def read_inner(
     *,
     home: str | None = None,
     cwd: str | None = None,
+    env: tuple[tuple[str, str], ...] = (),
     clock: Callable[[], float] = time.thread_time,
 ) -> Inner:
     """Read the Python code that commands of the script run; never raises on any text.
 
-    Code that is not known from the text alone makes the script opaque, and code that cannot be read has a problem.
+    `env` are the variables that are set around it. Code that is not known from the text alone makes the script opaque,
+    and code that cannot be read has a problem.
     """
     pieces = [(command, code) for command in script.commands for code in command.code if code.language == PYTHON]
     if not pieces:
@@ -62,7 +64,7 @@ def read_inner(
             opaque.setdefault(PYTHON)
         folder = command.cwd if command.cwd is not None else cwd
         text = code.text.replace(UNKNOWN, "")
-        read = read_python(text, clock=clock, cwd=folder, home=home, budget_s=BUDGET_S)
+        read = read_python(text, clock=clock, cwd=folder, home=home, env=env, budget_s=BUDGET_S)
         codes.append(read)
         commands += _carried(read.shell, command)
         problems.update(

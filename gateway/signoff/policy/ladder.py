@@ -1,8 +1,8 @@
 """The ladder: one table of steps, and the first that has an answer gives it.
 
-Two more stand between the last two, for they need what is stored: a person's denial of the same action moments ago, and
-standing approvals. They are taken where a question is inserted, by what a verdict says of itself: only one that asks
-gets there, and `coverage` and `once_only` say what may answer it.
+Three more stand before the last: standing approvals, then a person's denial of the same action moments ago, for which
+what is stored is needed, and the automatic reviewer. They are taken where a question is inserted, by what a verdict
+says of itself: only one that asks gets there, and `coverage`, `once_only` and `reviewable` say what may answer it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 import msgspec
 
 from signoff.policy import deny, floors, windows
-from signoff.policy.contexts import POSIX_SHELLS, ActionKind, JudgeContext, Mode, Subject, read
+from signoff.policy.contexts import ActionKind, JudgeContext, Mode, Subject, read
 from signoff.policy.describing import describe, protected_file, reach, reasons, rule_keys, short
 from signoff.policy.protected import PROTECTED_KEY
 from signoff.policy.scripts import unread_file
@@ -84,6 +84,10 @@ def _deny_rules(subject: Subject) -> Verdict | None:
 
 
 def _isolated(subject: Subject) -> Verdict | None:
+    # An environment bounds what runs inside of it. Tools, servers' questions, plugin rules and file writes are carried
+    # out by whoever calls, and reach as far as they would without it.
+    if subject.action_kind not in {"command", "code"}:
+        return None
     # Where the operator forbids something, a text that could not be read may hide it.
     forbids = subject.context.deny or subject.context.own_blocks
     if not subject.context.isolated or (forbids and subject.unread):
@@ -196,7 +200,7 @@ def _bypass(subject: Subject) -> Verdict | None:
 
 def _allowlist(subject: Subject) -> Verdict | None:
     context = subject.context
-    if subject.action_kind != "command" or context.windows or context.env:
+    if subject.action_kind != "command" or context.windows or context.env or not subject.read_as_meant:
         return None
     entry = context.allowlist.find(subject.text, subject.script, attended=context.somebody)
     if entry is None:
@@ -206,22 +210,13 @@ def _allowlist(subject: Subject) -> Verdict | None:
 
 
 def _rules(subject: Subject) -> Verdict | None:
-    if subject.action_kind != "command" or not subject.understood or not _read_as_meant(subject):
+    if subject.action_kind != "command" or not subject.understood or not subject.read_as_meant:
         return None
     found = subject.found
     if found is None or found.verdict != "allow" or subject.script.problems:
         return None
     keys = tuple(dict.fromkeys(each.rule.key for each in found.allowed))[:MAX_ALLOWING]
     return _allowed(subject, "rules", "Rules allow every command in it.", keys=keys)
-
-
-def _read_as_meant(subject: Subject) -> bool:
-    """Whether the shell that runs the text is one whose words mean what was read. What zsh puts in round brackets
-    behind a pattern may be code, which other shells do not know."""
-    if subject.context.windows:
-        return True
-    shell = (subject.context.shell or "sh").rpartition("/")[2]
-    return shell in POSIX_SHELLS and not (shell == "zsh" and "(" in subject.text)
 
 
 def _nobody(subject: Subject) -> Verdict | None:
@@ -267,7 +262,9 @@ def _person(subject: Subject) -> Verdict:
     description, severity = describe(subject)
     keys = rule_keys(subject)
     file = unread_file(subject) if subject.action_kind == "command" else ""
-    label, breadth, coverage = ("", "", ()) if file else reach(subject)
+    # What another shell makes of the same words is not known: only this very action in it can be approved.
+    exact = bool(file) or not subject.read_as_meant
+    label, breadth, coverage = ("", "", ()) if exact else reach(subject)
     return Verdict(
         verdict="ask",
         rule_keys=keys,
@@ -280,7 +277,12 @@ def _person(subject: Subject) -> Verdict:
         coverage=coverage,
         once_only=bool(file) or subject.action_kind == "elicitation",
         unread_file=file,
-        reviewable=subject.action_kind in {"command", "code"} and severity != "critical" and subject.understood,
+        reviewable=(
+            subject.action_kind in {"command", "code"}
+            and severity != "critical"
+            and subject.understood
+            and subject.read_as_meant
+        ),
     )
 
 

@@ -18,6 +18,9 @@ WordTest = Callable[[Word, Seen], bool]
 MANY_WORDS = 128
 """From so many words on, the time is looked at between two rules: 10,000 words take a rule up to 30 ms (measured)."""
 
+MANY_CHARS = 1024
+"""From so long a command on, too: a rule may search all of it."""
+
 DECLARERS = frozenset({"export", "declare", "typeset", "readonly", "local", "setenv", "set"})
 """Programs whose operands `NAME=value` are assignments."""
 
@@ -109,7 +112,7 @@ class Group:
             operands = seen.operands
             if operands:
                 candidates = self._by_first.get(operands[0].text, candidates)
-        many = len(seen.words) > MANY_WORDS
+        many = len(seen.words) > MANY_WORDS or len(seen.command.source) > MANY_CHARS
         for compiled in candidates:
             if many:
                 deadline.check()

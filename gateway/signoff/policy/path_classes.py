@@ -60,8 +60,9 @@ _SECRET = _pattern(
     r"(?:^|/)\.aws(?:\Z|/(?:credentials|config|sso|cli)(?:/|\Z))",
     r"(?:^|/)\.config/(?:gcloud|gh|hub|op|doctl|rclone|sops|flyctl|stripe|configstore)(?:/|\Z)",
     r"(?:^|/)\.(?:azure|gnupg|password-store|oci|fly|vault-token|git-credentials|pgpass|my\.cnf|pypirc|s3cfg|boto|kaggle|"
-    r"dockercfg|huggingface|circleci|databrickscfg|snowsql)(?:/|\Z)",
+    r"dockercfg|huggingface|databrickscfg|snowsql)(?:/|\Z)",
     r"(?:^|/)[._]netrc\Z",
+    r"^~/\.circleci(?:/|\Z)",
     r"^~/\.(?:npmrc|yarnrc\.yml|wgetrc|curlrc|smbcredentials)\Z",
     r"(?:^|/)\.(?:kube(?:/config)?\Z|docker/config\.json|cargo/credentials|gem/credentials|terraform\.d/credentials|"
     r"m2/settings|gradle/gradle\.properties|config/containers/auth\.json)",
@@ -81,6 +82,12 @@ _SECRET = _pattern(
     r"(?:^|/)(?:service[-_]?account|client_secret|application_default_credentials|serviceaccountkey)[^/]*\.json\Z",
     r"(?:^|/)(?:passwords?|api[-_]?keys?)\.(?:txt|json|ya?ml|csv)\Z",
     r"(?:^|/)terraform\.tfstate(?:\.backup)?\Z",
+    r"(?:^|/)\.config/(?:git/credentials\Z|solana(?:/|\Z)|Signal(?:/|\Z)|1Password(?:/|\Z)|Bitwarden[^/]*(?:/|\Z))",
+    r"(?:^|/)(?:\.ethereum/keystore|\.?keystores?/UTC--[^/]*|\.(?:bitcoin|litecoin|dogecoin)/(?:.*/)?wallets?|\.electrum/wallets"
+    r"|\.(?:near-credentials|aptos|sui|monero|cardano|brownie/accounts|foundry/keystores))(?:/|\Z)",
+    r"(?:^|/)(?:[^/]*[-_.])?wallet\.(?:dat|json|keys)\Z",
+    r"(?:^|/)(?:[^/]*[-_.])?(?:private|secret|sec|priv)(?:[-_]?keys?)?\.(?:asc|gpg|pgp|pem|key)\Z",
+    r"^~/\.claude\.json\Z",
     r"(?:^|/)(?:\.claude/\.credentials\.json|\.codex/auth\.json|\.local/share/opencode/auth\.json)\Z",
 )
 
@@ -136,7 +143,7 @@ _HINTS = {
     "startup_file": _DOTTED + r"|etc|launch|cron|systemd|customize|\.pth|profile|startup|site-packages",
     "secret_file": _DOTTED
     + r"|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|env)|etc|kubeconfig|proc|_netrc|keyrings|keychains|chrom|brave|edge"
-    r"|firefox|credential|secret|token|passw|api[-_]?key|account|tfstate|vault",
+    r"|firefox|credential|secret|wallet|keystore|priv|\.(?:asc|gpg|pgp)|token|passw|api[-_]?key|account|tfstate|vault",
     "system_config": r"etc|boot|lib|proc|sys|cron|windows",
     "ssh_material": _DOTTED + r"|ssh|authorized_keys",
     "policy_file": _DOTTED + r"|agent|claude|soul|gemini|hermes|qwen|copilot|conventions|mcp|opencode",
@@ -205,8 +212,11 @@ def _covers(pattern: str, sample: str) -> bool:
         ours = ours[-len(theirs) :]
     if len(ours) != len(theirs):
         return False
-    for one, other in zip(ours, theirs, strict=True):
+    for place, (one, other) in enumerate(zip(ours, theirs, strict=True)):
         if one == other:
+            continue
+        # In a hidden folder that was hit, everything is what the folder is known for.
+        if one == "*" and place > 1 and place == len(ours) - 1 and theirs[place - 1][:1] == ".":
             continue
         stem = one if one[:1] == "." else one.rpartition(".")[0] or one
         if len(_ALIVE.sub("", stem)) < 2 or not fnmatchcase(other, one) or (other[:1] == "." and one[:1] != "."):

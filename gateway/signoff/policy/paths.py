@@ -99,9 +99,10 @@ def _covers(pattern: str, name: str) -> bool:
 
 def _whole(found: tuple[str, ...]) -> tuple[str, ...]:
     """Without `/*` at the end: all that a folder holds counts as the folder."""
-    while found and found[-1][:1] == "*" and _STARS.fullmatch(found[-1]):
-        found = found[:-1]
-    return found
+    end = len(found)
+    while end and found[end - 1][:1] == "*" and _STARS.fullmatch(found[end - 1]):
+        end -= 1
+    return found[:end]
 
 
 def is_root(word: Word, cwd: str | None, _facts: PathFacts) -> bool:

@@ -129,6 +129,14 @@ class RuleSet:
                     group.add_fired(Seen(command, rest, part, group.read, facts, script), deadline, found)
         return found
 
+    def seen(self, compiled: Compiled, command: Command, name: str, script: Script, facts: OwnFacts) -> Seen:
+        """The command as a rule of this set saw it that fired for the program `name`."""
+        words = command.words[: command.own]
+        module = module_of(words, name_of(words[0].text, command.cwd)) if words else None
+        if module is not None and name in {module[0], module[0].partition(".")[0]}:
+            words = module[1]
+        return Seen(command, words, name, reading(compiled.rule, self._readings.get(name)).read, facts, script)
+
     def _around(self, seen: Seen) -> list[tuple[Compiled, str]]:
         """Rules that are about no program: they look at assignments and redirections."""
         redirects = seen.command.redirects

@@ -15,10 +15,18 @@ from signoff.policy.shell.unwrapping import unwrap
 TRANSPARENT = frozenset({"bash", "sh", "env", "nohup", "timeout", "nice", "setsid"})
 """Wrappers that are left out: what they run is the same command, by the same user, in the same place."""
 
+_FOLDERS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/", "/run/current-system/sw/bin/")
 _MAX_LEVELS = 8
 _PLAIN_NODES = frozenset(
     {"word", "number", "raw_string", "string", "concatenation", "string_content", "command_name", '"'}
 )
+
+
+def is_transparent(program: str) -> bool:
+    """Whether a program's word is one of these wrappers: by its name alone, or in a folder of the system. A file of
+    that name in any other place is somebody's own."""
+    folder, slash, name = program.rpartition("/")
+    return name in TRANSPARENT and (not slash or f"{folder}/" in _FOLDERS)
 
 
 def unwrapped(command: str) -> str | None:

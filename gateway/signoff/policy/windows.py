@@ -86,6 +86,11 @@ def read(text: str, shell: str) -> Script:
     todo = [(text, shell, 0)]
     while todo:
         inner, kind, depth = todo.pop()
+        inside = _inside_quotes(inner) if kind != "cmd" else []
+        if inside and depth < _MAX_DEPTH:
+            todo += [(each, kind, depth + 1) for each in inside]
+        elif inside:
+            problems = (TOO_DEEP,)
         for words in [part for split in _split(inner, kind) for part in _behind_keywords(split, kind)]:
             commands.append(Command(words=tuple(map(Word, words)), own=len(words), source=" ".join(words)))
             carried = carried_text(words)
@@ -115,6 +120,29 @@ def _split(text: str, shell: str) -> list[list[str]]:
             found[-1].append(_unquoted(part))
         end = match.end()
     return [words for words in found if words]
+
+
+_SUBEXPRESSION = re.compile(r"\$\((?!\s*\$\w+(?:\.\w+)*\s*\))")
+"""`$(...)` that is more than a variable and its properties."""
+
+
+def _inside_quotes(text: str) -> list[str]:
+    """What double quotes hold in `$(...)`. Where other quotes stand in there its end is not seen, and the rest of the
+    text is taken: that only finds more."""
+    found: list[str] = []
+    for match in _POWERSHELL_TOKEN.finditer(text):
+        if match.group()[0] != '"':
+            continue
+        for start in _SUBEXPRESSION.finditer(match.group()):
+            plain = _PLAIN_BRACKETS.match(text, match.start() + start.end())
+            if plain is None:
+                return [*found, text[match.start() + start.end() :]]
+            found.append(plain.group()[:-1])
+    return found
+
+
+_PLAIN_BRACKETS = re.compile(r"[^()'\"`#]*+(?:\([^()'\"`#]*+\)[^()'\"`#]*+)*+\)")
+"""What stands in a bracket up to its end, with one level of brackets and without quotes."""
 
 
 def _behind_keywords(words: list[str], shell: str) -> list[list[str]]:
@@ -240,6 +268,7 @@ _SEARCH = Rule(
 )
 _WRITES = Rule(key="windows.write", verdict="ask", sentence="writes a file by redirection")
 _CHANGES = Rule(key="windows.change", verdict="ask", sentence="may change files, settings or processes")
+_RENAMES = Rule(key="windows.alias", verdict="ask", severity="high", sentence="makes a name stand for another command")
 _HIDDEN = Rule(
     key="windows.hidden", verdict="ask", severity="high", sentence="runs something that is only known when it runs"
 )
@@ -248,6 +277,8 @@ _PLAIN_VARIABLE = re.compile(
     r"\$(?!env:(?:path|pathext|comspec|psmodulepath|node_options|python\w*|git_\w+|dotnet_startup_hooks)\Z)(?:env:)?[a-z_]\w*",
     re.I,
 )
+_WRITERS = frozenset({"tee", "tee-object"})
+_RENAMERS = frozenset({"nal", "sal", "set-alias", "new-alias", "ipal", "import-alias"})
 _EACH = frozenset({"foreach-object", "foreach", "%"})
 _SETS_SEARCH = re.compile(r"(?:path|pathext|comspec)=", re.I)
 _COMPARISON = re.compile(r"-[ci]?(?:eq|ne|gt|ge|lt|le|like|notlike|match|notmatch|contains|notcontains|in|notin)", re.I)
@@ -311,6 +342,10 @@ def _asks(words: list[str], ruleset: RuleSet) -> Rule | None:
         return _HIDDEN
     if any(_writes(word, following) for word, following in zip(words, [*words[1:], ""], strict=True)):
         return _WRITES
+    if name in _WRITERS and any(word[:1] not in "-/" and word.casefold() not in _NULL for word in words[1:]):
+        return _WRITES
+    if name in _RENAMERS:
+        return _RENAMES
     if name == "set" and len(words) > 1 and _SETS_SEARCH.match(words[1]):
         return _SEARCH
     if name in _EACH and destructive(tuple(map(Word, words)), name) is not None:

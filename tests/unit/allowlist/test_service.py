@@ -138,6 +138,7 @@ async def test_a_revocation_whose_line_could_not_be_removed_is_made_up_for_at_th
     async with gateway(tmp_path) as made:
         grant = await always(made, CLEAN)
         await soon(lambda: filed(made))
+        await until(lambda: CLEAN in lines(tmp_path))
         path = allowlist_path(tmp_path / "state", "default")
         good = path.read_text()
         path.write_text("commands = [")

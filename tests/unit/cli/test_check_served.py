@@ -32,7 +32,7 @@ async def told(front: Front, *arguments: str, code: int = 0) -> str:
 
 async def test_grants_of_the_session_count(front: Front, served: World) -> None:
     agent, approver = await served.pair()
-    row = await agent.ask(action=RM)
+    row = await agent.ask(action={**RM, "cwd": str(Path.cwd())})
     assert "Decided by the rung person" in await told(front, "check", "--session", "s1", "rm -rf dist")
     await approver("POST", f"/v1/approvals/{row['request_id']}/decision", {"choice": "session"})
     out = await told(front, "check", "--session", "s1", "--explain", "rm -rf dist")

@@ -38,8 +38,8 @@ async def test_the_tree_names_commands_wrappers_and_rules(here: Place) -> None:
     assert TOKEN not in page
     told = words(page)
     assert "a person is asked" in told
-    assert "Recursive deletes (by rm)" in told
-    assert "Running with the administrator's rights (by sudo)" in told
+    assert "Recursive deletes (by sudo rm" in told
+    assert "Running with the administrator's rights (by sudo: sudo nohup rm)" in told
     assert "Always: exactly this text, in any folder and any session of profile default." in told
 
 

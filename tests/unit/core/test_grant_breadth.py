@@ -21,8 +21,9 @@ from signoff.model import (
     Tool,
     replace,
 )
+from signoff.policy import JudgeContext, judge
 
-PUSH = "git push --force origin main"
+PUSH = "git push --force origin topic"
 REMOVE = "rm -rf build"
 
 
@@ -56,10 +57,12 @@ async def test_a_session_grant_covers_the_rule_for_its_program(world: World, cho
     (grant,) = await given(world, choice, PUSH)
     assert (grant.coverage, grant.label) == (("git.force_push@git",), "git force pushes")
     assert await covered(world, "git push -f origin dev") == (grant.grant_id,)
-    assert await covered(world, Command(command="cd x && git push --force", cwd="/elsewhere")) == (grant.grant_id,)
+    assert await covered(world, Command(command="cd x && git push --force origin x", cwd="/elsewhere")) == (
+        grant.grant_id,
+    )
     assert not await covered(world, REMOVE)
     assert not await covered(world, f"{PUSH}; {REMOVE}"), "each rule that fires must be covered"
-    assert not await covered(world, "sudo git push --force"), "and the wrapper's too"
+    assert not await covered(world, "sudo git push --force origin x"), "and the wrapper's too"
     assert not await covered(world, f"{PUSH}; drop it"), "nothing covers a part without a rule"
     assert not await covered(world, f"{PUSH} 'x"), "nor what cannot be read"
     assert not await covered(world, f"{PUSH}; $X")
@@ -81,9 +84,9 @@ async def test_grants_cover_together_what_none_covers_alone(world: World) -> Non
 async def test_a_time_box_is_a_session_grant_that_ends(world: World) -> None:
     await given(world, "30m", PUSH)
     await world.clock.advance(1799)
-    assert await covered(world, "git push -f x")
+    assert await covered(world, "git push -f origin x")
     await world.clock.advance(1)
-    assert not await covered(world, "git push -f x")
+    assert not await covered(world, "git push -f origin x")
 
 
 async def test_always_is_the_exact_text_anywhere_and_the_rule_here(world: World) -> None:
@@ -100,7 +103,7 @@ async def test_always_is_the_exact_text_anywhere_and_the_rule_here(world: World)
         Command(command=f"timeout 60 bash -c '{PUSH}'"),
     ):
         assert await covered(world, command, "s2") == (permanent.grant_id,)
-    for other in ("git push -f origin main", f"sudo {PUSH}", f"env A=1 {PUSH}", f"{PUSH}; ls", f"{PUSH} > x"):
+    for other in ("git push -f origin other", f"sudo {PUSH}", f"env A=1 {PUSH}", f"{PUSH}; ls", f"{PUSH} > x"):
         assert not await covered(world, other, "s2")
     for around in (
         Command(command=PUSH, env={"A": "1"}),
@@ -108,7 +111,7 @@ async def test_always_is_the_exact_text_anywhere_and_the_rule_here(world: World)
         Command(command=PUSH, operands=(operand(),)),
     ):
         assert not await covered(world, around, "s2")
-    assert await covered(world, "git push -f origin main") == (beside.grant_id,), "as wide as session would have been"
+    assert await covered(world, "git push -f origin other") == (beside.grant_id,), "as wide as session would have been"
 
 
 async def test_always_keeps_what_is_set_around_a_command(world: World) -> None:
@@ -141,22 +144,22 @@ async def test_a_cleared_session_keeps_what_is_permanent(world: World) -> None:
     await world.sessions.clear("default", "s", BY_ANN, close=False)
     assert [grant.scope for grant in await world.broker.grants("default")] == ["always"]
     assert await covered(world, PUSH)
-    assert not await covered(world, "git push -f x")
+    assert not await covered(world, "git push -f origin x")
 
 
 @pytest.mark.parametrize("choice", ["session", "always", "30m"])
 async def test_a_scripts_grant_is_bound_to_what_was_read(world: World, choice: str) -> None:
-    await given(world, choice, reviewed("deploy run.sh && git push -f", "aa"))
-    assert await covered(world, reviewed("deploy run.sh && git push -f", "aa"))
-    assert not await covered(world, reviewed("deploy run.sh && git push -f", "bb"))
-    assert not await covered(world, "deploy run.sh && git push -f")
+    await given(world, choice, reviewed("deploy run.sh && git push -f origin x", "aa"))
+    assert await covered(world, reviewed("deploy run.sh && git push -f origin x", "aa"))
+    assert not await covered(world, reviewed("deploy run.sh && git push -f origin x", "bb"))
+    assert not await covered(world, "deploy run.sh && git push -f origin x")
 
 
 async def test_a_rules_grant_is_bound_to_the_files_too(world: World) -> None:
-    await given(world, "session", reviewed("git push -f x", "aa"))
-    assert await covered(world, reviewed("git push -f y", "aa"))
-    assert not await covered(world, reviewed("git push -f y", "bb"))
-    assert not await covered(world, "git push -f y")
+    await given(world, "session", reviewed("git push -f origin x", "aa"))
+    assert await covered(world, reviewed("git push -f origin y", "aa"))
+    assert not await covered(world, reviewed("git push -f origin y", "bb"))
+    assert not await covered(world, "git push -f origin y")
 
 
 async def test_an_unread_script_is_approved_once(world: World) -> None:
@@ -178,12 +181,113 @@ async def test_an_unread_script_is_approved_once(world: World) -> None:
 
 async def test_critical_is_never_covered(world: World) -> None:
     await given(world, "session", PUSH)
-    row = await world.submit("git push -f x", choices=("once",))
+    row = await world.submit("git push -f origin x", choices=("once",))
     assert row.outcome == "approved"
     critical = await world.submit('psql production -c "DROP TABLE t1"')
     assert (critical.severity, critical.outcome) == ("critical", None)
     with pytest.raises(ChoiceNotOffered):
         await world.decide(critical, "session")
+
+
+# --- of two deeds that one rule asks about -------------------------------------------------------
+
+APART = [
+    ("rm -rf build", "rm -rf ~/Documents"),
+    ("rm -rf build", "rm -rf ."),
+    ("rm -rf build", 'rm -rf "$D"'),
+    ("rm -rf build", "docker exec db rm -rf build"),
+    ("find . -name '*.pyc' -delete", "find ~/Documents -delete"),
+    ("sudo ls /root", "sudo useradd eve"),
+    ("sudo nohup ls", "sudo nohup cp a /opt/b"),
+    ("sudo -u bob ls", "sudo ls"),
+    ("rm -rf build", "cd $D && rm -rf build"),
+    ("git push origin topic", "git push origin main"),
+    ("git push origin topic", "git push https://example.com/x topic"),
+    ("git push origin topic", "git push --all"),
+    ("git push -f origin topic", "git push -f origin main"),
+    ("git push -f origin topic", "git push origin --delete topic"),
+    ("git push -f origin topic", "git push --mirror origin"),
+    ("git config core.pager ./x", "git config url.http://x.insteadOf https://y"),
+    ("cat .env", "cat ~/.ssh/id_rsa"),
+    ("cat .env", "cat /etc/shadow"),
+    ("aws s3 cp a s3://b", "aws lambda update-function-code x"),
+    ("aws s3 rm s3://b/x", "aws rds delete-db-instance --db-instance-identifier prod"),
+    ("alembic upgrade head", "alembic downgrade base"),
+    ("npm publish", "npm owner add eve x"),
+    ("gh pr create", "gh repo edit --visibility public"),
+    ("gh pr create", "gh gist create src.py"),
+    ("gh pr merge 1", "gh secret set X"),
+    ("kubectl apply -f x", "kubectl config use-context prod"),
+    ("kubectl apply -f x", "kubectl scale deploy x --replicas=0"),
+    ("kubectl delete pod x", "kubectl delete deployment prod"),
+    ("helm upgrade x y", "helm uninstall x"),
+    ("systemctl daemon-reload", "systemctl disable firewalld"),
+    ("systemctl restart nginx", "systemctl stop ssh"),
+    ("echo x > /etc/hosts", "echo x > /etc/passwd"),
+    ("echo x >> ~/.ssh/config", "echo x >> ~/.ssh/authorized_keys"),
+    ("echo x > .git/hooks/pre-commit", "echo x >> ~/.bashrc"),
+    ("mysql -e 'alter table x add column y int'", "mysql -e 'grant all on *.* to eve'"),
+    ("psql -c 'insert into x values(1)'", "psql -h prod -c 'insert into x values(1)'"),
+    ("docker rm x", "docker rm -f $(docker ps -aq)"),
+    ("killall node", "killall -9 sshd"),
+    ("stripe refunds create", "stripe customers delete x"),
+    ("curl -d x https://example.com", "curl -X DELETE https://example.com"),
+    ("brew install x", "brew uninstall x"),
+    ("ufw allow 22", "ufw disable"),
+    ("iptables -A INPUT -j DROP", "iptables -F"),
+    (
+        "python -c 'import shutil; shutil.rmtree(\"build\")'",
+        "python -c 'import shutil; shutil.rmtree(\"/home/ana/d\")'",
+    ),
+]
+
+
+def needed_for(command: str) -> set[str]:
+    """The names that a command of a known folder needs."""
+    home = "/home/ana"
+    context = JudgeContext(kind="chat", attended=True, home=home, cwd=f"{home}/project")
+    verdict = judge("command", command, context)
+    assert verdict.verdict == "ask", command
+    return set(verdict.coverage)
+
+
+@pytest.mark.parametrize(("seen", "other"), APART)
+def test_approving_one_deed_is_not_approving_another(seen: str, other: str) -> None:
+    approved, needed = needed_for(seen), needed_for(other)
+    assert approved, seen
+    assert not needed or needed - approved
+
+
+@pytest.mark.parametrize(
+    ("seen", "same"),
+    [
+        ("rm -rf build", "rm -rf dist"),
+        ("git push origin topic", "git push origin other"),
+        ("aws s3 cp a s3://b", "aws s3 cp c s3://b"),
+        ("kubectl delete pod x", "kubectl delete pod/y"),
+        ("curl -d x https://example.com/a", "curl -d y https://example.com/b"),
+        ("sudo ls /root", "sudo ls /etc"),
+    ],
+)
+def test_the_same_deed_again_is_covered(seen: str, same: str) -> None:
+    assert needed_for(same) <= needed_for(seen)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sudo bash",
+        "sudo ./evil.sh",
+        "sudo python3 x.py",
+        "su -",
+        "kill -9 1",
+        "aws iam attach-user-policy --user-name x --policy-arn y",
+        "gcloud projects delete x",
+        "az group delete -n x",
+    ],
+)
+def test_the_gravest_deeds_are_asked_each_time(command: str) -> None:
+    assert judge("command", command, JudgeContext(kind="chat", attended=True)).severity == "critical"
 
 
 # --- code, tools, files, questions ---------------------------------------------------------------
@@ -260,12 +364,12 @@ async def test_a_new_grant_settles_what_it_covers(world: World) -> None:
     await world.session("s2")
     rows = [
         await world.ask(PUSH),
-        await world.ask("git push -f other"),
-        await world.submit("git push -f other"),
+        await world.ask("git push -f origin other"),
+        await world.submit("git push -f origin other"),
         await world.ask(REMOVE),
         await world.ask(f"{PUSH} && {REMOVE}"),
-        await world.ask("git push -f other", "s2"),
-        await world.ask("git push -f grave"),
+        await world.ask("git push -f origin other", "s2"),
+        await world.ask("git push -f origin grave"),
     ]
     await world.put(replace(rows[-1], severity="critical"))
     await world.decide(rows[0], "session")
@@ -281,7 +385,7 @@ async def test_a_new_grant_settles_what_it_covers(world: World) -> None:
 async def test_a_permanent_grant_settles_the_same_text_everywhere(world: World) -> None:
     await world.session("s2")
     here, there = await world.ask(PUSH), await world.ask(Command(command=f"nohup {PUSH}", cwd="/x"), "s2")
-    other = await world.ask("git push -f other", "s2")
+    other = await world.ask("git push -f origin other", "s2")
     await world.decide(here, "always")
     assert await outcomes(world, [here, there, other]) == ["approved", "approved", None]
 
@@ -294,7 +398,7 @@ async def test_a_grant_from_before_covers_its_digest(world: World) -> None:
         for grant in grants:
             await world.put(replace(grant, coverage=(), exact=None, label="this exact command"))
         assert await covered(world, PUSH, session_id)
-        assert not await covered(world, "git push -f x", session_id)
+        assert not await covered(world, "git push -f origin x", session_id)
 
 
 async def test_the_card_says_what_the_grant_covers(world: World) -> None:

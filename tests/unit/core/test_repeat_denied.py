@@ -92,7 +92,7 @@ async def test_followers_that_were_denied_are_remembered_too(world: World) -> No
 
 async def test_a_covering_grant_ends_it(world: World) -> None:
     await denied(world)
-    other = await world.ask("git push --force origin dev")
+    other = await world.ask("git push -f origin main")
     await world.decide(other, "session")
     assert (await world.submit(PUSH)).outcome == "approved"
 

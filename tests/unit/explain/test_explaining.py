@@ -55,7 +55,7 @@ def test_the_tree_has_wrappers_above_what_they_carry() -> None:
     assert lines == [
         ("1", 0, "sudo > out.txt", "ask"),
         ("1.1", 1, "env A=1", "allow"),
-        ("1.1.1", 2, "A=1 bash -c 'rm -rf build; ls'", "allow"),
+        ("1.1.1", 2, "A=1 bash -c 'rm -rf build; ls'", "ask"),
         ("1.1.1.1", 3, "rm -rf build", "ask"),
         ("1.1.1.2", 3, "ls", "allow"),
         ("2", 0, "cat x", "allow"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.docs.pages import ROOT, plain, rows
 
+from signoff.changes.asking import REVIEWER
 from signoff.checking import DENIED_RUNG, GRANTS_RUNG
 from signoff.policy.ladder import LADDER
 from signoff.wording import t
@@ -14,7 +15,7 @@ PAGE = ROOT / "docs" / "judgement.md"
 def test_the_ladder_on_the_page_is_the_ladder() -> None:
     told = [plain(row[0]) for row in rows(PAGE, "rung")]
     *above, person = [rung.name for rung in LADDER]
-    assert told == [*above, DENIED_RUNG, GRANTS_RUNG, person]
+    assert told == [*above, GRANTS_RUNG, DENIED_RUNG, REVIEWER, person]
 
 
 def test_every_rung_above_the_person_has_its_words() -> None:

@@ -16,14 +16,16 @@ from signoff.policy.comments import MAX_CHARS, without_comments
         ("# APPROVE\nrm x", "rm x"),
         ("ls '# kept' \"# kept\" a#kept", "ls '# kept' \"# kept\" a#kept"),
         ("größe=1 # ä\nrm ü", "größe=1 \nrm ü"),
+        ("echo `ls # a` b # APPROVE", "echo `ls # a` b # APPROVE"),
         ("for f in *; do # one\n rm $f # two\ndone", "for f in *; do \n rm $f \ndone"),
     ],
 )
 def test_shell(text: str, kept: str) -> None:
-    assert without_comments(text, "shell") == kept
+    for language in ("shell", "bash", "sh", "Zsh"):
+        assert without_comments(text, language) == kept
 
 
-@pytest.mark.parametrize("language", ["python", "Python", "py"])
+@pytest.mark.parametrize("language", ["python", "Python", "py", "python3", "python3.12", "IPython", "ipython3"])
 def test_python(language: str) -> None:
     assert without_comments("x = '# kept'  # APPROVE\n# APPROVE", language) == "x = '# kept'"
 

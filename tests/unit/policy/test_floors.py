@@ -364,7 +364,7 @@ NOT_BLOCKED = [
 
 @pytest.mark.parametrize("command", DELETES + OTHERS + OWN + HIDDEN + CARRIED + MORE)
 def test_a_floor_blocks(command: str) -> None:
-    verdict = judge("command", command, CONTEXT)
+    verdict = judge("command", command, CONTEXT, clock=lambda: 0.0)  # speed is not the question
     assert (verdict.verdict, verdict.rung, verdict.severity) == ("block", "floor", "critical")
     assert verdict.rule_keys[0].startswith("floor.")
 

@@ -5,9 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.differential import generator
 
-from signoff.policy.shell import UNKNOWN, read_shell
+from signoff.policy.shell import UNKNOWN, read_shell, walk
 from signoff.policy.shell import words as words_of
 from signoff.policy.shell.deadline import Deadline
+from signoff.policy.shell.machine import NOT_ALL_READ
 from signoff.policy.shell.source import joined
 
 
@@ -209,10 +210,162 @@ def programs(text: str) -> list[str]:
         "$'\\x72m' x",
         "{rm,x}",
         "rm$IFS'x'",
+        "b[1]=$(rm x)",
+        "b[1]+=`rm x`",
+        "b[1]=<(rm x)",
+        "b[0]=1 c[1]=$(rm x)",
+        "declare b[1]=$(rm x)",
+        "f() { local b[1]=$(rm x); }; f",
+        "if b[1]=$(rm x); then :; fi",
+        "case a in $(rm x)) ;; esac",
+        "case a in b|$(rm x)) ;; esac",
+        'case a in "$(rm x)") ;; esac',
+        "case a in ${y:-$(rm x)}) ;; esac",
+        "case a in b`rm x`) ;; esac",
+        "case a in @(b|$(rm x)) ) ;; esac",
+        "echo \"${y:-'$(rm x)'}\"",
+        "echo \"${y:='$(rm x)'}\"",
+        "y=1; echo \"${y:+'$(rm x)'}\"",
+        "echo \"${y-a '`rm x`' b}\"",
+        "echo \"${y?'$(rm x)'}\"",
+        "echo \"${b[1]:-'$(rm x)'}\"",
+        "[[ \"${y:-'$(rm x)'}\" ]]",
+        "cat <<< \"${y:-'$(rm x)'}\"",
+        "cat <<E\n${y:-'$(rm x)'}\nE",
+        "echo $((1+'$(rm x)'))",
+        "(('$(rm x)'))",
+        "echo $['$(rm x)']",
+        "echo ${a['$(rm x)']}",
+        "a['$(rm x)']=1",
+        "echo $((1+${y-'$(rm x)'}))",
+        'echo $(( "a[\\$(rm x)]" ))',
+        "unset a['$(rm x)']",
+        "a[<(echo ${y-'$(rm x)'})]=1",
+        "b=([${y-'`rm x`'}]=1)",
+        "bash +x -c 'rm x'",
+        "sh +e -c 'rm x'",
+        "bash +o posix -c 'rm x'",
+        "bash +c 'rm x'",
+        "exec <<< 'rm x'; bash",
+        "exec <<'E'\nrm x\nE\nbash",
+        "exec < <(printf 'rm x'); sh -s",
+        "exec <<< 'rm x'; . /dev/stdin",
+        "exec <<< 'rm x'; source /proc/self/fd/0",
+        "exec {f}<<< 'rm x'; . /dev/fd/$f",
+        "exec 3<<'E'\nrm x\nE\nbash 0<&3",
+        "exec 3< <(echo rm x); bash <&3",
+        "declare -a b='($(rm x))'",
+        "declare -A b='([$(rm x)]=1)'",
+        "f() { local -a b='($(rm x))'; }; f",
+        'declare -a "b=(\\$(rm x))"',
+        "y='(`rm x`)'; readonly -a b=$y",
+        "declare -i n; n='a[$(rm x)]'",
+        "declare -i n; n+='a[$(rm x)]'",
+        "declare -i n; read n <<< 'a[$(rm x)]'",
+        "declare -i n; read n m <<< 'a[$(rm x)] b'",
+        "declare -i n; printf -v n %s 'a[$(rm x)]'",
+        "declare -i n; for n in 'a[$(rm x)]'; do :; done",
+        "declare -ai n; n=(1 'a[$(rm x)]')",
+        "y='a[$(rm x)]'; declare -i n; n=y",
+        "RANDOM='a[$(rm x)]'",
+        "RANDOM='a[$(rm x)]' ls",
+        "OPTIND='a[$(rm x)]'",
+        "b=(1); y='a[$(rm x)]'; unset b[y]",
+        "compgen -W '$(rm x)'",
+        "compgen -W '`rm x`' -- y",
+        "shopt -s extglob\n[[ a == @(b|$(rm x)) ]]",
     ],
 )
 def test_what_is_hidden_is_found(text: str) -> None:
     assert any(found.startswith("rm x") for found in programs(text)), programs(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "coproc bash; echo 'rm x' >&${COPROC[1]}",
+        "coproc A { bash; }; echo 'rm x' >&${A[1]}",
+        "coproc echo rm x; bash <&${COPROC[0]}",
+        "mkfifo p; sh p & echo rm x > q; cp q p",
+        "mkfifo p; python3 ./p",
+        "mkfifo p; cat p | sh",
+        'declare -a b="($y)"',
+        "exec 3< <(echo rm x) 4< <(ls); bash <&3",
+        "exec 3< <(echo rm x); exec 4< <(echo ls); . /dev/fd/3",
+    ],
+)
+def test_code_that_comes_from_where_nobody_sees_is_opaque(text: str) -> None:
+    assert read_shell(text, clock=lambda: 0.0).opaque
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo \"${y:-'}\"; rm x; echo '}\"'",
+        'echo "${y+\'}"; rm x #\'}"',
+        "cat <<A\n${y:-'}\n$(rm x)\n'}\nA",
+        "echo \\ #$(rm x)",
+        "echo `echo ${y-'`echo $(rm x)`'}`",
+        "echo ${y:=$[$'$(rm x)']}",
+        "bash 3<<< 'rm x' /dev/fd/3",
+        "exec 3<<< 'rm x'; bash <&3",
+    ],
+)
+def test_what_the_grammar_ends_elsewhere_than_the_shell_is_a_problem(text: str) -> None:
+    assert read_shell(text, clock=lambda: 0.0).problems
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ls # $(rm x)",
+        "ls;# a",
+        "ls \\\\ # a",
+        "if a; then # b\nls; fi",
+        "b=( # a\n c # d\n)",
+        "echo `ls # it's\n`",
+        "echo `awk '{print \"a\"}' x`",
+        'echo "`ls \\"a\\"`"',
+        "echo \"${y:-it} ${y:-'a b'} ${y%'}'} ${y//'\"'/}\"",
+        "a | b | c\nd $(e) >f g $(h)",
+        "cat <<'E'\n$(a) `b` <(c)\nE",
+        "f() { g $(h); }; f; f",
+        "exec 2>&1; exec 3>log; bash a.sh",
+        "exec < /dev/null; python3 a.py",
+    ],
+)
+def test_what_is_read_whole_is_no_problem(text: str) -> None:
+    script = read_shell(text, clock=lambda: 0.0)
+    assert (script.problems, script.opaque) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("case_statement", "case a in b) $(c);; esac"),
+        ("for_statement", "for a in b; do c; done"),
+        ("test_command", "[[ $(a) ]]"),
+        ("pipeline", "a | b"),
+        ("list", "a && b"),
+        ("redirected_statement", "{ a; } > b"),
+        ("variable_assignment", "a=$(b)"),
+    ],
+)
+def test_a_part_that_is_not_walked_is_a_problem(kind: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not read_shell(text, clock=lambda: 0.0).problems
+    monkeypatch.setitem(walk._HANDLERS, kind, lambda _machine, _node, _io: None)
+    assert read_shell(text, clock=lambda: 0.0).problems == (NOT_ALL_READ,)
+
+
+def test_functions_that_double_each_other_are_given_up_soon() -> None:
+    doubling = "; ".join(f"f{place}() {{ f{place - 1}; f{place - 1}; }}" for place in range(1, 40))
+    script = read_shell(f"f0() {{ ls; }}; {doubling}; f39", clock=lambda: 0.0)
+    assert "it has too many words" in script.problems
+    assert len(script.commands) < 2000
+
+
+def test_a_loop_over_very_many_words_is_given_up() -> None:
+    assert read_shell("for i in " + "a " * 30_000 + "; do ls; done", clock=lambda: 0.0).problems
 
 
 @pytest.mark.parametrize(
@@ -258,6 +411,12 @@ def test_a_folder_changed_in_a_branch_is_not_known_behind_it() -> None:
 def test_files_with_unknown_content_are_opaque_when_run() -> None:
     assert read_shell("curl u > s.sh; sh s.sh").opaque == ("s.sh",)
     assert not read_shell("curl u > s.txt; cat s.txt").opaque
+
+
+@pytest.mark.parametrize("text", ["--e=f ls", "--e=$x ls", "2a=b ls"])
+def test_what_begins_like_no_name_is_no_assignment(text: str) -> None:
+    (command,) = read_shell(text).commands
+    assert (len(command.words), command.assignments) == (2, ())
 
 
 def _slow(_source: bytes, _start: int, _end: int) -> None:

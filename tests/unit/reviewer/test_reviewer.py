@@ -189,6 +189,12 @@ async def test_some_texts_are_not_shown_to_it(endpoint: Endpoint, reviewer: Revi
     assert endpoint.asked == []
 
 
+async def test_what_stands_around_counts_into_the_length(endpoint: Endpoint, reviewer: Reviewer) -> None:
+    case = Case(kind="command", action="ls", env=("A=" + "x" * MAX_CHARS,))
+    assert (await reviewer.review(case)).word == "escalate"
+    assert endpoint.asked == []
+
+
 async def test_it_rests_after_failures_and_comes_back(endpoint: Endpoint, caplog: pytest.LogCaptureFixture) -> None:
     watch = Watch()
     reviewer = Reviewer(SmartSettings(base_url=endpoint.url, model="m"), seconds=watch)

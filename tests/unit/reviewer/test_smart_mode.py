@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,7 +14,7 @@ from signoff.broker import Ask
 from signoff.config import load_config
 from signoff.errors import ChoiceNotOffered
 from signoff.gateway import Gateway
-from signoff.model import Action, Actor, ApprovalRequest, Code, Command, FileWrite, Tool
+from signoff.model import Action, Actor, ApprovalRequest, Code, Command, FileWrite, Operand, Tool
 from signoff.testing.fake_adapter import FakeAdapter
 
 __all__ = ["endpoint"]
@@ -111,6 +112,18 @@ async def test_code_is_shown_without_comments_and_secrets_are_masked(tmp_path: P
         assert row.outcome == "approved"
         assert "os.remove" in shown
         assert "APPROVE" not in shown
+        assert TOKEN not in shown
+
+
+async def test_what_decides_what_a_command_does_is_shown(tmp_path: Path, endpoint: Endpoint) -> None:
+    script = Operand(path="deploy/run.sh", sha256="aa", bytes=1)
+    env = {"TARGET": "part-7", "API_TOKEN": TOKEN}
+    async with smart(tmp_path, endpoint) as made:
+        await submit(made, Command(command='rm -rf "$TARGET"', shell="zsh", env=env, operands=(script,)))  # noqa: S604
+        shown = endpoint.asked[0]["messages"][1]["content"]
+        assert json.loads(shown)["shell"] == "zsh"
+        assert "TARGET=part-7" in json.loads(shown)["env"]
+        assert json.loads(shown)["files"] == ["deploy/run.sh"]
         assert TOKEN not in shown
 
 

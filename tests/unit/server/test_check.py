@@ -46,7 +46,7 @@ async def test_a_standing_approval_would_answer(world: World) -> None:
     found = await check(agent, {"kind": "command", "command": "rm -rf dist"}, session_id="s1", explain=True)
     assert (found["verdict"], found["rung"], found["grant_ids"]) == ("allow", "grants", [grant["grant_id"]])
     rungs = {rung["rung"]: rung["reached"] for rung in found["explanation"]["rungs"]}
-    assert (rungs["denied"], rungs["grants"], rungs["person"]) == ("passed on", "decided", "not reached")
+    assert (rungs["grants"], rungs["denied"], rungs["person"]) == ("decided", "not reached", "not reached")
     assert (await check(agent))["verdict"] == "ask"  # outside of the session it does not count
     await approver("DELETE", f"/v1/grants/{grant['grant_id']}")
     assert (await check(agent, session_id="s1"))["verdict"] == "ask"

@@ -54,7 +54,7 @@ async def test_what_differs_in_one_character_is_nothing(keys: Keys) -> None:
         assert await keys.verify(wrong) is None
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=50)
 @given(text=st.text())
 async def test_any_text_is_refused(keys: Keys, text: str) -> None:
     assert await keys.verify(text) is None

@@ -369,7 +369,9 @@ JSON = st.recursive(
 NAMES = st.sampled_from(["session_id", "action", "request_id", "timeout_s", "choices", "reason", "host", "turn_id"])
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(bodies=st.lists(st.dictionaries(NAMES, JSON, max_size=6) | JSON, min_size=4, max_size=8))
 def test_any_json_is_understood_or_refused(bodies: list[Any]) -> None:
     async def run() -> None:

@@ -389,7 +389,26 @@ def _config_value(seen: Seen) -> bool:
     )
 
 
+_RIGHTS_GROUPS = frozenset(
+    {"iam", "organizations", "sso-admin", "identitystore", "ad", "role", "org-policies", "resource-manager"}
+)
+_WHOLE = frozenset({"projects", "project", "organizations", "folders", "group", "compartment", "account", "resource"})
+
+
+def _rights(seen: Seen) -> bool:
+    """Rights and organisations in any way, and the deletion of what holds everything else."""
+    texts = [text.lower() for text in seen.texts]
+    if texts[:1] and texts[0] in _RIGHTS_GROUPS:
+        return True
+    if any("iam-policy" in text or text in {"service-accounts", "setiampolicy"} for text in texts[:4]):
+        return True
+    if seen.name == "gsutil" and texts[:1] == ["iam"]:
+        return True
+    return bool(texts) and texts[0] in _WHOLE and any(text in {"delete", "remove", "rm"} for text in texts[1:4])
+
+
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "cloud_rights": _rights,
     "client_reads": _client_reads,
     "cloud_verb_secret": _verb_secret,
     "aws_secret": _aws_secret,

@@ -90,6 +90,20 @@ def _breaks_out(seen: Seen) -> bool:
     )
 
 
+_HOST_NETWORK = ("--network", "--net")
+
+
+def _shares_network(seen: Seen) -> bool:
+    """The host's own network: everything that listens on this machine only can be reached."""
+    return any(value.text == "host" for value in seen.values(*_HOST_NETWORK))
+
+
+def _copies_in(seen: Seen) -> bool:
+    """`docker cp FILE CONTAINER:PATH`: the container's files change."""
+    texts = seen.texts[2:] if seen.texts[:1] == ["container"] else seen.texts[1:]
+    return bool(texts) and ":" in texts[-1] and not texts[-1].startswith((".", "/", "~"))
+
+
 _SOCKETS = frozenset(
     {
         "unix:///var/run/docker.sock",
@@ -362,6 +376,8 @@ def _told_otherwise(seen: Seen) -> bool:
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "container_mounts_host": _mounts_host,
     "container_breaks_out": _breaks_out,
+    "container_shares_network": _shares_network,
+    "container_copies_in": _copies_in,
     "container_other_daemon": _other_daemon,
     "container_pushes": _pushes,
     "inner_reads": _inner_reads,

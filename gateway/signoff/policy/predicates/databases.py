@@ -53,8 +53,8 @@ def _texts(seen: Seen) -> list[str]:
     return found
 
 
-def _effects(seen: Seen) -> set[str]:
-    return {sql.effect(text) for text in _texts(seen)}
+def _effects(seen: Seen) -> frozenset[str]:
+    return sql.effects(_texts(seen))
 
 
 def _destroys(seen: Seen) -> bool:

@@ -7,7 +7,7 @@ from signoff.policy.seen import Seen
 
 _PACKERS = re.compile(
     r"(?:/usr)?(?:/local)?(?:/bin/)?(?:p?bzip2|p?i?gzip|pigz|p?xz|pixz|zstd|zstdmt|pzstd|unzstd|lz4|lzop|lzma|lzip"
-    r"|plzip|brotli|cat|gunzip|bunzip2|unxz|compress|uncompress|zopfli|lbzip2)(?:\s+-{1,2}[\w=.-]+)*"
+    r"|plzip|brotli|cat|gunzip|bunzip2|unxz|compress|uncompress|zopfli|lbzip2)(?:\s+-[\w=.-]+)*+"
 )
 
 

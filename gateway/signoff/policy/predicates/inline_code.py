@@ -10,7 +10,7 @@ from functools import lru_cache
 from signoff.policy.path_classes import CLASSES
 from signoff.policy.predicates.files import sort_of
 from signoff.policy.seen import Seen
-from signoff.policy.shell import UNKNOWN, Word
+from signoff.policy.shell import UNKNOWN, Code, Word
 from signoff.policy.shell.embedded import shell_texts
 
 MAX_CHARS = 4096
@@ -205,29 +205,35 @@ def only_prints(language: str, text: str) -> bool:
     return check is not None and check(text)
 
 
+MAX_SEARCHED_CHARS = 32 * 1024
+"""Longer texts of editors and debuggers are not searched, and count as doing what is looked for."""
+
+
+def _has(wanted: re.Pattern[str], text: str) -> bool:
+    return len(text) > MAX_SEARCHED_CHARS or wanted.search(text) is not None
+
+
 _DEBUGGER_CALLS = re.compile(
-    r"(?:^|\n)\s*(?:call|python|py|pi|python-interactive|compile|attach|source|jump|restore|expr|expression"
-    r"|script)\b|\w\s*\("
+    r"(?:^|\n)[^\S\n]*(?:call|python|py|pi|python-interactive|compile|attach|source|jump|restore|expr|expression"
+    r"|script)\b|\w\s*+\("
 )
 
 
 def _debugger_calls(seen: Seen) -> bool:
     """Commands for a debugger that call functions of the program, run scripts or attach to a process."""
-    return any(
-        code.language == "escape" and _DEBUGGER_CALLS.search(code.text) is not None for code in seen.command.code
-    )
+    return any(code.language == "escape" and _has(_DEBUGGER_CALLS, code.text) for code in seen.command.code)
 
 
 _TEXT_TOOLS = frozenset({"awk", "sed", "vi", "escape", "tcl"})
 _SCRIPTING = frozenset(_PLAIN) | {"tcl"}
 
 
-_AWK_LOADS = re.compile(r"@\s*(?:load|include)\b")
+_AWK_LOADS = re.compile(r"@\s*+(?:load|include)\b")
 
 
 @lru_cache(maxsize=1024)
 def _starts_programs(language: str, text: str) -> bool:
-    return bool(shell_texts(language, text)) or (language == "awk" and _AWK_LOADS.search(text) is not None)
+    return bool(shell_texts(language, text)) or (language == "awk" and _has(_AWK_LOADS, text))
 
 
 def _code_starts_programs(seen: Seen) -> bool:
@@ -250,9 +256,18 @@ def _code_does_more(seen: Seen) -> bool:
 
 
 _FILE_NAMES = {
-    "awk": re.compile(r'"([^"\n]{1,200})"'),
-    "sed": re.compile(r"(?:^|[;\n}/\d$])[gpIiMm\d]*\s*[rRwW](?:\s+|(?=[/~.]))([^\s;}]{2,200})"),
+    "awk": re.compile(r'"(?=([^"\n]{1,200})")'),
+    "sed": re.compile(r"[rRwW](?=(?:\s{1,50}|(?=[/~.]))([^\s;}]{2,200}))"),
 }
+_SED_COMMAND = re.compile(r"(?:^|[;\n}/\d$])[gpIiMm\d]*\s*\Z")
+_SED_COMMAND_CHARS = 32
+"""So far before its letter a command of sed is looked for; where more stands between, it counts as one."""
+
+
+def _is_name(code: Code, match: re.Match[str]) -> bool:
+    """Whether what was found is a file name: to sed only behind a command, not within the text of one."""
+    before = code.text[max(0, match.start() - _SED_COMMAND_CHARS) : match.start()]
+    return code.language != "sed" or _SED_COMMAND.search(before) is not None
 
 
 def _code_names_sensitive_file(seen: Seen) -> bool:
@@ -261,6 +276,8 @@ def _code_names_sensitive_file(seen: Seen) -> bool:
         names = _FILE_NAMES.get(code.language)
         for match in names.finditer(code.text[:MAX_CHARS]) if names else ():
             word = Word(match.group(1))
+            if not _is_name(code, match):
+                continue
             if ("/" in word.text or word.text.startswith(".")) and (
                 CLASSES["secret_file"](word, seen.cwd, seen.facts.paths)
                 or sort_of(word, seen) in {"startup", "ssh", "policy", "system"}
@@ -270,14 +287,14 @@ def _code_names_sensitive_file(seen: Seen) -> bool:
 
 
 _VI_LOADS = re.compile(
-    r"(?:^|[|:\n])\s*(?:py\w*|python\w*|lua|luado|perl|perldo|ruby|rubydo|tcl|mzscheme|so|source|call|exe|execute"
-    r"|luafile|pyfile|eval|w|wq|x|saveas)\b[! ]*\s+[^\s]"
+    r"(?:^|[|:\n])[^\S\n]*(?:py\w*|python\w*|lua|luado|perl|perldo|ruby|rubydo|tcl|mzscheme|so|source|call|exe|execute"
+    r"|luafile|pyfile|eval|w|wq|x|saveas)\b!*+\s++\S"
 )
 
 
 def _editor_runs_script(seen: Seen) -> bool:
     """Commands for an editor that load a script or write elsewhere."""
-    return any(code.language == "vi" and _VI_LOADS.search(code.text) is not None for code in seen.command.code)
+    return any(code.language == "vi" and _has(_VI_LOADS, code.text) for code in seen.command.code)
 
 
 def _code_unknown(seen: Seen) -> bool:

@@ -122,8 +122,8 @@ def _is_address(text: str) -> bool:
 
 
 def _go_runs_remote(seen: Seen) -> bool:
-    """`go run example.com/cmd@v1`: fetched and run at once."""
-    return any("@" in text and not text.startswith((".", "/")) for text in seen.texts[1:2])
+    """`go run example.com/cmd@v1`: fetched and run at once; so is what is written as an address."""
+    return any(("@" in text and not text.startswith((".", "/"))) or "://" in text for text in seen.texts[1:2])
 
 
 _NPM_SETTINGS = re.compile(

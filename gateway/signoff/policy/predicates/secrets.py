@@ -6,12 +6,19 @@ from collections.abc import Callable
 from signoff.policy.path_classes import CLASSES, may_be_of
 from signoff.policy.paths import PathFacts
 from signoff.policy.predicates.files import written
-from signoff.policy.predicates.whole import SENDERS, dumps_environment, per_script, per_text
+from signoff.policy.predicates.whole import (
+    SENDERS,
+    absolute,
+    dumps_environment,
+    per_script,
+    per_text,
+    prints_environment,
+)
 from signoff.policy.programs import program_name_of
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN, Script, Word
 
-_ONLY_NAME = frozenset(
+ONLY_NAME = frozenset(
     {"ls", "gls", "exa", "eza", "lsd", "stat", "file", "du", "find", "gfind", "fd", "fdfind", "tree", "realpath"}
     | {"readlink", "dirname", "basename", "touch", "mkdir", "rmdir", "chmod", "gchmod", "chown", "chgrp", "rm"}
     | {"unlink", "shred", "trash", "echo", "printf", "test", "[", "[[", "cd", "pushd", "set", "export", "source"}
@@ -28,6 +35,9 @@ _USES = re.compile(
 )
 """Options whose value is a key or a settings file that the program works with."""
 
+_MAX_OPTION_CHARS = 64
+"""No option's name is longer."""
+
 _GIT_SHOWS = frozenset(
     {"add", "stage", "show", "diff", "cat-file", "grep", "archive", "blame", "commit", "hash-object"}
 )
@@ -36,7 +46,7 @@ _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack"})
 _COPIERS = frozenset({"cp", "gcp", "mv", "gmv", "install", "rsync", "scp", "ditto"})
 
 
-_KEEPS_SECRETS = re.compile(
+KEEPS_SECRETS = re.compile(
     r"(?:~|/home/[^/]+|/Users/[^/]+|/root)(?:/\.(?:config|local/share|docker|kube|aws|azure|gnupg|ssh|password-store)|"
     r"/Library(?:/Application Support)?|/)*/?\Z"
 )
@@ -48,8 +58,9 @@ def _searches_secret_folder(seen: Seen) -> bool:
     if not recursive or seen.flags & _PUBLIC_ONLY:
         return False
     facts = seen.facts.paths
-    for word in seen.operands[1:]:
-        if _KEEPS_SECRETS.match(word.text) or CLASSES["home"](word, seen.cwd, facts):
+    for given in seen.operands[1:] or [Word(".")]:
+        word = Word(absolute(given.text, seen.cwd)) if given.text[:1] == "." else given
+        if KEEPS_SECRETS.match(word.text) or CLASSES["home"](word, seen.cwd, facts):
             return True
         if word.text in {"/", "/home", "/Users", "/root", "/proc"}:
             return True
@@ -65,8 +76,9 @@ def _finds_secret_for_program(seen: Seen) -> bool:
     patterns = [words[place + 1].text for place, word in enumerate(words[:-1]) if word.text in _NAME_TESTS]
     if seen.name.startswith("fd"):
         patterns = [re.sub(r"[\\^$]", "", text) for text in seen.texts[:1]]
-    return any(map(_names_secret, patterns)) and any(
-        program_name_of(command) not in _ONLY_NAME
+    folders = any(_is_secret(word, seen) for word in seen.operands)
+    return (folders or any(map(_names_secret, patterns))) and any(
+        program_name_of(command) not in ONLY_NAME
         and (
             seen.name in command.chain
             or "xargs" in command.chain
@@ -104,13 +116,15 @@ def _is_secret(word: Word, seen: Seen) -> bool:
 def _reads_secret(seen: Seen) -> bool:
     """Whether an operand is a secret file whose content the program sees, shows or takes along."""
     name, words = seen.name, seen.words
-    if name in _ONLY_NAME or len(words) < 2 or (name == "git" and seen.texts[:1] and seen.texts[0] not in _GIT_SHOWS):
+    if name in ONLY_NAME or len(words) < 2 or (name == "git" and seen.texts[:1] and seen.texts[0] not in _GIT_SHOWS):
         return False
     if not may_be_of("secret_file", words, seen.cwd):
         return False
     if name == "git":  # messages and the like are about files
         return any(_is_secret(word, seen) for word in seen.operands)
     found = [place for place in range(1, len(words)) if _is_secret(words[place], seen)]
+    if name in _FILTERS and seen.operands and "/" not in seen.texts[0]:
+        found = [place for place in found if words[place] is not seen.operands[0]]
     if not found:
         return False
     if name in {"ln", "gln"}:
@@ -123,6 +137,10 @@ def _reads_secret(seen: Seen) -> bool:
     return any(_shows(words, place) and words[place].text not in targets for place in found)
 
 
+_FILTERS = frozenset({"jq", "yq", "gojq", "jaq"})
+"""Their first operand is a filter: `.token` is a field."""
+
+
 def _sources(seen: Seen) -> list[Word]:
     return seen.operands if seen.has("-t", "--target-directory") else seen.operands[:-1]
 
@@ -133,7 +151,9 @@ def _shows(words: tuple[Word, ...], place: int) -> bool:
     if text.startswith("-"):
         return "@" in text or text.startswith(("--post-file", "--body-file", "--upload-file", "-T"))
     before = words[place - 1].text
-    return text.startswith("@") or not (before in _OUTPUTS or _USES.fullmatch(before))
+    return text.startswith("@") or not (
+        before in _OUTPUTS or (len(before) <= _MAX_OPTION_CHARS and _USES.fullmatch(before))
+    )
 
 
 _OUTPUTS = frozenset({"-o", "-out", "-O", "--out", "--output"})
@@ -144,8 +164,11 @@ _VARIABLE = (
     r"(?:[A-Za-z0-9_]*_)?(?:TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PASSPHRASE|PASS|PAT|CREDENTIALS?|APIKEY|SECRET_?KEY"
     r"|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|ENCRYPTION_KEY|SIGNING_KEY|AUTH)(?:_[A-Z0-9]{1,8})?"
 )
-_SECRET_VARIABLE = re.compile(rf"\$(?:\{{!?{_VARIABLE}(?![A-Za-z0-9_:+])[^}}]*\}}|{_VARIABLE}(?![A-Za-z0-9_]))")
-_CUT_SHORT = re.compile(r"\$\{(?:#[A-Za-z0-9_]+|[A-Za-z0-9_]+(?::?\+[^}]*|:\d+:\d))\}")
+SECRET_VARIABLE_NAME = re.compile(_VARIABLE)
+"""The whole name of a variable that holds a secret."""
+
+_SECRET_VARIABLE = re.compile(rf"\$(?:\{{!?{_VARIABLE}(?![A-Za-z0-9_:+])|{_VARIABLE}(?![A-Za-z0-9_]))")
+_CUT_SHORT = re.compile(r"\$\{(?:#[A-Za-z0-9_]+|[A-Za-z0-9_]++(?::?\+[^}$]*+|:\d+:\d))\}")
 """`${#TOKEN}`, `${TOKEN:+set}`, `${TOKEN:0:4}`: its length, whether it is set, a few letters of it."""
 
 _QUOTED = re.compile(r"""(?P<kept>"(?:\\.|[^"\\])*")|'[^']*'|\\.""", re.S)
@@ -153,8 +176,10 @@ _QUOTED = re.compile(r"""(?P<kept>"(?:\\.|[^"\\])*")|'[^']*'|\\.""", re.S)
 
 _TAKES_SECRET = re.compile(
     r"--password-stdin|--with-token|--token-stdin|\blogin\b|\bsecret\b|--passphrase-fd|ssh-add|--stdin\b|\bgpg\b"
-    r"|sha\d+sum|\bopenssl\b|\bwc\b|\bkubectl\b|\bage\b|\bsops\b|\bgrep\b.* -\w*q|\bcut\b|\bmd5sum\b"
+    r"|sha\d+sum|\bopenssl\b|\bwc\b|\bkubectl\b|\bage\b|\bsops\b|\bcut\b|\bmd5sum\b"
 )
+_SEARCH = re.compile(r"\bgrep\b")
+_QUIETLY = re.compile(r" -\w*q")
 
 
 def _prints_secret_variable(seen: Seen) -> bool:
@@ -176,12 +201,44 @@ def _prints_secret_variable(seen: Seen) -> bool:
 @per_script
 def _takes_secret(script: Script) -> bool:
     """Whether a command of the text is fed what it logs in or encrypts with."""
-    return any(command.fed and _TAKES_SECRET.search(command.text) for command in script.commands)
+    return any(command.fed and _takes(command.text) for command in script.commands)
+
+
+def _takes(text: str) -> bool:
+    if _TAKES_SECRET.search(text):
+        return True
+    search = _SEARCH.search(text)
+    return search is not None and _QUIETLY.search(text, search.end()) is not None
 
 
 def _prints_named_secret(seen: Seen) -> bool:
     """`printenv API_TOKEN`."""
     return any(re.fullmatch(_VARIABLE, word.text) for word in seen.operands)
+
+
+_SEARCHED_SECRET = re.compile(
+    r"token|secret|passw|passphrase|credential|(?:api|access|private).?key|(?:^|[_|(^])(?:key|pat|auth|pass)(?:[_|)=$]|$)",
+    re.I,
+)
+
+
+def _searches_environment(seen: Seen) -> bool:
+    """`env | grep -i token`: prints what the environment holds under such names."""
+    if seen.flags & _PUBLIC_ONLY or seen.has("-v", "--invert-match") or not _fed_environment(seen):
+        return False
+    wanted = [*(value.text for value in seen.values("-e", "--regexp")), *seen.texts[:1]]
+    return len(seen.texts) < 2 and any(_SEARCHED_SECRET.search(text) for text in wanted)
+
+
+def _fed_environment(seen: Seen) -> bool:
+    """Whether the pipe that ends here begins with the whole environment."""
+    if seen.command.stdin or not dumps_environment(seen.script):
+        return False
+    commands = seen.script.commands
+    place = next((at for at, command in enumerate(commands) if command is seen.command), 0)
+    while place and commands[place].fed:
+        place -= 1
+    return prints_environment(commands[place])
 
 
 def _names_secret_value(seen: Seen) -> bool:
@@ -192,7 +249,7 @@ def _names_secret_value(seen: Seen) -> bool:
 _SECRET_NAME = re.compile(
     r"[\w.-]*(?:token|secret|password|passwd|passphrase|credentials?|(?:api|private|access|secret)_?key)", re.I
 )
-_ADDRESS_SECRET = re.compile(rf"://[^\s\"']*\$\{{?{_VARIABLE}(?![A-Za-z0-9_])")
+_ADDRESS_SECRET = re.compile(rf"://(?:(?!://)[^\s\"'$]|\$(?!\{{?{_VARIABLE}(?![A-Za-z0-9_])))*+\$")
 
 
 def _address_holds_secret(seen: Seen) -> bool:
@@ -228,7 +285,7 @@ def _sends_secrets_read(seen: Seen) -> bool:
 def _secret_given(seen: Seen) -> bool:
     facts = seen.facts.paths
     return any(
-        program_name_of(command) not in _ONLY_NAME
+        program_name_of(command) not in ONLY_NAME
         and any(CLASSES["secret_file"](word, command.cwd, facts) for word in command.own_words[1:])
         for command in seen.script.commands
     )
@@ -237,6 +294,7 @@ def _secret_given(seen: Seen) -> bool:
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "reads_secret": _reads_secret,
     "names_secret": _names_secret_value,
+    "searches_environment": _searches_environment,
     "searches_secret_folder": _searches_secret_folder,
     "finds_secret_for_program": _finds_secret_for_program,
     "prints_secret_variable": _prints_secret_variable,

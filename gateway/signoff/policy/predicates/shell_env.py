@@ -50,7 +50,7 @@ def _hijacks(value: str, cwd: str | None) -> bool:
 _PLAIN_PAGER = re.compile(
     r"(?:|(?:/usr)?/bin/)(?:cat|less|more|most|bat|batcat|delta|true|:|head|tail|moar|moor|col|vim?|nvim|nano|emacs|ed"
     r"|ex|pico|micro|code|subl|hx|helix|kate|gedit|mate|mcedit|emacsclient|false|diff-so-fancy|colordiff|diff|sdiff"
-    r"|meld|difft|none|firefox|chromium|google-chrome|open|xdg-open|wslview)?(?: -{1,2}[\w=.,+-]+)*"
+    r"|meld|difft|none|firefox|chromium|google-chrome|open|xdg-open|wslview)?(?: -[\w=.,+-]+)*+"
 )
 
 
@@ -64,14 +64,18 @@ def _names_plain_programs(seen: Seen) -> bool:
 
 
 _NODE_LOADS = re.compile(r"(?:^|\s)(?:-r|--require|--import|--loader|--experimental-loader|--inspect\S*)(?:[\s=]|\Z)")
-_JAVA_LOADS = re.compile(r"-(?:javaagent|agentlib|agentpath|XX:OnOutOfMemoryError|XX:OnError)\b")
+_JAVA_LOADS = re.compile(
+    r"-(?:javaagent|agentlib|agentpath|Xbootclasspath|XX:OnOutOfMemoryError|XX:OnError|XX:Flags|XX:VMOptionsFile"
+    r"|-patch-module|-upgrade-module-path|Djava\.(?:system\.class\.loader|security\.manager|endorsed\.dirs))\b|(?:^|\s)@"
+)
+_JAVA_NAMES = ("JAVA_OPTIONS", "TOOL_OPTIONS", "JAVA_OPTS", "MAVEN_OPTS", "MAVEN_ARGS", "GRADLE_OPTS", "SBT_OPTS")
 
 
 def _options_load_code(seen: Seen) -> bool:
     """Options in the environment that load code into the interpreter."""
     return any(
-        (name == "NODE_OPTIONS" and _NODE_LOADS.search(value) is not None)
-        or (name.endswith(("JAVA_OPTIONS", "TOOL_OPTIONS", "JAVA_OPTS")) and _JAVA_LOADS.search(value) is not None)
+        (name.upper().endswith("NODE_OPTIONS") and _NODE_LOADS.search(value) is not None)
+        or (name.endswith(_JAVA_NAMES) and _JAVA_LOADS.search(value) is not None)
         for name, value in _assigned(seen)
     )
 
@@ -129,8 +133,72 @@ def _is_commonplace(seen: Seen) -> bool:
     return seen.name in unknown.table().commonplace
 
 
+_COMPILER = re.compile(
+    r"(?:(?:s?ccache|distcc) )?(?:/(?:usr|opt|nix|Library|Applications)/[\w./+-]*/|/bin/)?"
+    r"(?:[\w.+-]*(?:cc|c\+\+|cpp|g\+\+|clang(?:\+\+|-cl)?|icx|icpx|em\+\+|fortran|flang|ifort|ld|gold|mold|ar|as|ranlib|nm"
+    r"|strip|objcopy|objdump|cl|link|lib|windres)(?:[-.]?\d[\d.]*)?(?:\.exe)?|zig (?:cc|c\+\+|ar))(?: -[\w=.,+/:-]+)*|"
+)
+_TOOLS = frozenset(
+    {"CC", "CXX", "CPP", "LD", "AR", "AS", "NM", "RANLIB", "STRIP", "OBJCOPY", "FC", "F77", "HOSTCC", "HOSTCXX"}
+    | {"NVCC", "CUDACXX", "CUDAHOSTCXX", "LEX", "YACC", "CC_FOR_BUILD", "CXX_FOR_BUILD", "BUILD_CC", "HOST_CC"}
+    | {"TARGET_CC"}
+)
+_LEXERS = frozenset({"lex", "flex", "yacc", "bison", "bison -y", "byacc"})
+
+
+def _odd_compiler(seen: Seen) -> bool:
+    """A compiler or linker for builds that has no name of one: builds run the value as shell text."""
+    return any(
+        name in _TOOLS and value not in _LEXERS and _COMPILER.fullmatch(value) is None
+        for name, value in _assigned(seen)
+    )
+
+
+_SHELL = re.compile(
+    r"(?:/(?:usr/)?(?:local/)?bin/|/opt/homebrew/bin/|/run/current-system/sw/bin/)?(?:ba|da|a|z|k|mk|fi)?sh"
+)
+
+
+def _odd_shell(seen: Seen) -> bool:
+    """A shell for others to start that is none of the usual ones."""
+    return any(name == "SHELL" and _SHELL.fullmatch(value) is None for name, value in _assigned(seen))
+
+
+_PYTEST_LOADS = re.compile(
+    rf"(?:^|\s)(?:-p(?!\s*no:)|-[co]|--(?:basetemp|rootdir|confcutdir|config|override-ini|pyargs|pdbcls|junit|log-file"
+    rf"|resultlog|import-mode|pastebin|report-log|html|cov-report|cov-config))|[{UNKNOWN}@]"
+)
+
+
+def _pytest_loads(seen: Seen) -> bool:
+    """Options for pytest that load code, delete a folder or write a file."""
+    return any(name == "PYTEST_ADDOPTS" and _PYTEST_LOADS.search(value) is not None for name, value in _assigned(seen))
+
+
+def _git_elsewhere(seen: Seen) -> bool:
+    """A repository or work tree that is not the one here: its settings name programs, and its files are replaced."""
+    here = {"", ".", "./", ".git", "./.git", ".git/", *((seen.cwd, f"{seen.cwd}/.git") if seen.cwd else ())}
+    return any(name in _GIT_PLACES and value not in here for name, value in _assigned(seen))
+
+
+_GIT_PLACES = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"})
+
+
+def _traces_to_file(seen: Seen) -> bool:
+    """`GIT_TRACE=/a/file`: anything but a number or a word for yes or no is written to."""
+    return any(
+        name.startswith("GIT_TRACE") and (value[:1] in {"/", "~", UNKNOWN} or ":" in value)
+        for name, value in _assigned(seen)
+    )
+
+
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "is_commonplace": _is_commonplace,
+    "odd_compiler": _odd_compiler,
+    "odd_shell": _odd_shell,
+    "pytest_loads": _pytest_loads,
+    "git_elsewhere": _git_elsewhere,
+    "traces_to_file": _traces_to_file,
     "path_in_front": _path_in_front,
     "names_plain_programs": _names_plain_programs,
     "options_load_code": _options_load_code,

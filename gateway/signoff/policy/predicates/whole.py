@@ -92,7 +92,8 @@ def _decodes(command: Command) -> bool:
 
 def absolute(text: str, cwd: str | None) -> str:
     """A path in normal form, from the folder the command runs in where that is known."""
-    return posixpath.normpath(text if text.startswith("/") or cwd is None else f"{cwd}/{text}")
+    path = posixpath.normpath(text if text.startswith("/") or cwd is None else f"{cwd}/{text}")
+    return path[1:] if path.startswith("//") else path
 
 
 _DOWNLOAD_OPTIONS = OptionSpec(
@@ -200,13 +201,14 @@ def _adds_running(mode: str) -> bool:
 @per_script
 def dumps_environment(script: Script) -> bool:
     """Whether a command of the text prints the whole environment."""
-    return any(_dumps(command) for command in script.commands)
+    return any(map(prints_environment, script.commands))
 
 
 _DUMPERS = frozenset({"env", "printenv", "set", "export", "declare", "typeset"})
 
 
-def _dumps(command: Command) -> bool:
+def prints_environment(command: Command) -> bool:
+    """`env`, `export -p`, `set`: all variables with their values."""
     name = program_name_of(command)
     if name in _DUMPERS:
         return all(word.text in {"-p", "-x", "-0", "--null", "-px", "-xp"} for word in command.own_words[1:])

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from signoff.policy import graphql, sql
-from signoff.policy.python.model import Call, PythonScript, Ref, Seq, Table, Value, Values, text_of
+from signoff.policy.python.model import Call, Local, PythonScript, Ref, Seq, Table, Value, Values, text_of
 from signoff.policy.seen import OwnFacts
 from signoff.policy.shell.model import UNKNOWN
 
@@ -69,14 +69,49 @@ def _reads(seen: Seen) -> bool:
 
 def _not_literal(seen: Seen) -> bool:
     """The text to run is only known when the code runs."""
-    values = seen.call.argument(0, "source")
-    return values is None or any(not isinstance(value, str) or UNKNOWN in value for value in values)
+    call = seen.call
+    if call.name in _TIMES:
+        given = [call.argument(0, "stmt"), call.argument(1, "setup")]
+        return any(_is_computed(values) and not _is_function(values) for values in given if values is not None)
+    values = call.argument(0, "source") or call.argument(None, "statement")
+    return values is None or _is_computed(values)
+
+
+_TIMES = frozenset({"timeit.timeit", "timeit.repeat", "timeit.Timer"})
+
+
+def _is_computed(values: Values) -> bool:
+    return any(not isinstance(value, str) or UNKNOWN in value for value in values)
+
+
+def _is_function(values: Values) -> bool:
+    """A function of the code itself, which is looked at where it stands."""
+    return all(isinstance(value, Local) for value in values)
 
 
 def _local_file(seen: Seen) -> bool:
     """A file of the project, named in the code."""
     values = seen.call.argument(0) or ()
     return bool(values) and all(_is_local(value) for value in values)
+
+
+_DATA_NAME = re.compile(
+    r"\.(?:pkl|pickle|p|joblib|jl|pt|pth|bin|ckpt|np[yz]|model|sav|dump|dat|data|cache|db|shelve|marshal)"
+    r"(?:\.(?:gz|bz2|xz|z|zst))?\Z",
+    re.I,
+)
+
+
+def _local_data(seen: Seen) -> bool:
+    """A file of the project, named in the code, with the name of data: projects load their own all the time."""
+    values = seen.call.argument(0) or ()
+    return _local_file(seen) and all(_DATA_NAME.search(_file_named(value)) is not None for value in values)
+
+
+def _file_named(value: Value) -> str:
+    if isinstance(value, Ref) and value.name in {"open", "pathlib.Path.open"}:
+        return _file_named(value.of if value.name != "open" else (value.made or (UNKNOWN,))[0])
+    return text_of(value)
 
 
 def _is_local(value: Value) -> bool:
@@ -247,6 +282,12 @@ def _safe_loader(seen: Seen) -> bool:
     return bool(loader) and all(isinstance(value, Ref) and "Safe" in value.name for value in loader)
 
 
+def _clears(seen: Seen) -> bool:
+    """A virtual environment in whose place everything is deleted first."""
+    clear = seen.call.argument(3 if seen.call.name == "venv.create" else 1, "clear")
+    return (clear is not None and clear != (False,)) or any("--clear" in text for text in seen.texts())
+
+
 def _weights_only(seen: Seen) -> bool:
     return seen.call.argument(None, "weights_only") == (True,)
 
@@ -336,6 +377,8 @@ CHECKS: dict[str, Callable[[Seen], bool]] = {
     "reads": _reads,
     "not_literal": _not_literal,
     "local_file": _local_file,
+    "local_data": _local_data,
+    "clears": _clears,
     "temporary": _temporary,
     "loopback": _loopback,
     "loopback_socket": _loopback_socket,

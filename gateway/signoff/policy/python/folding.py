@@ -37,6 +37,8 @@ def constant(value: object) -> Value:
 
 def canonical(name: str) -> str:
     """One name for what several modules offer."""
+    if "." in name:
+        name = _through(name)
     head, dot, rest = name.partition(".")
     if head in {"builtins", "__builtins__", "__builtin__"} and dot:
         return rest
@@ -55,11 +57,25 @@ _RENAMED = {
 }  # fmt: skip
 
 
+def _through(name: str) -> str:
+    """`random._os.system` as `os.system`, and `glob.os` as `os`: the module that is reached through another one."""
+    parts = name.split(".")
+    for place in range(len(parts) - 1, 0, -1):
+        part = parts[place]
+        if part in _SEEN_THROUGH and parts[0] not in _OF_THEIR_OWN and parts[0] not in {"", "?"}:
+            return ".".join(parts[place:])
+        if part[:1] == "_" and part.strip("_") in _PRIVATE and part not in _OWN_PRIVATE:
+            return ".".join((part.strip("_"), *parts[place + 1 :]))
+    return name
+
+
 def attribute(value: Value, name: str) -> Value:
     """An attribute of a value."""
     if isinstance(value, Ref):
         if name in _SEEN_THROUGH and value.name not in _OF_THEIR_OWN:
             return Ref(name)
+        if name[:1] == "_" and name.strip("_") in _PRIVATE and name not in _OWN_PRIVATE:
+            return Ref(canonical(name.strip("_")))
         if name == "__dict__":
             return Ref(f"{value.name}.{name}", of=value)
         full = canonical(f"{value.name}.{name}")
@@ -78,6 +94,15 @@ def attribute(value: Value, name: str) -> Value:
 
 _SEEN_THROUGH = frozenset({"os", "sys", "subprocess", "shutil", "builtins", "importlib"})
 """Modules that others import, under whose names they are reached too (`shutil.os`)."""
+
+_PRIVATE = _SEEN_THROUGH | frozenset(
+    {"socket", "pickle", "marshal", "ctypes", "signal", "glob", "pathlib", "tempfile", "posix", "nt", "runpy", "io"}
+    | {"multiprocessing", "threading", "urllib", "http", "ssl", "sqlite3", "posixsubprocess", "pty", "asyncio"}
+)
+"""Modules that modules of the standard library import under a private name (`random._os`)."""
+
+_OWN_PRIVATE = frozenset({"__builtins__"})
+"""Names of that kind that rules know as they are."""
 
 _OF_THEIR_OWN = frozenset({"asyncio", "gevent", "eventlet", "trio", "anyio"})
 """Modules that have one of such a name themselves."""

@@ -34,7 +34,9 @@ TOO_DEEP = "it nests too deeply"
 MAX_COMMANDS = 1_000
 """As many commands are read; 1,000 take 20 ms (measured)."""
 
-_RUNS_TEXT = frozenset({"exec", "eval", "compile", "timeit.timeit", "cProfile.run", "profile.run"})
+_TIMES = frozenset({"timeit.timeit", "timeit.repeat", "timeit.Timer"})
+_RUNS_TEXT = _TIMES | {"exec", "eval", "compile", "cProfile.run", "profile.run", "pdb.run", "pdb.runeval", "execfile"}
+_TEXT_NAMES = frozenset({"stmt", "setup", "source", "statement", "expression"})
 _TAKES_FROM = ("environ", "getenv", "open", "read_text", "read_bytes", "getattr", "__dict__", "vars")
 _NO_CALL = frozenset({"self", "?"})
 
@@ -45,15 +47,17 @@ def read_python(
     clock: Callable[[], float] = time.thread_time,
     cwd: str | None = None,
     home: str | None = None,
+    env: tuple[tuple[str, str], ...] = (),
     rules: CodeRules | None = None,
     budget_s: float = BUDGET_S,
 ) -> PythonScript:
     """What the code would do as far as its text tells. Never raises on any text.
 
-    `cwd` and `home` are those of the user it would run as, None where they are not known. `clock` returns seconds,
+    `cwd` and `home` are those of the user it would run as, None where they are not known; `env` are the variables that
+    the commands it starts find set. `clock` returns seconds,
     `budget_s` of which may be spent. What could not be read in time or at all is in `problems`.
     """
-    around = _Around(Deadline(clock, budget_s), _continued(clock, budget_s), rules or shipped(), cwd, home)
+    around = _Around(Deadline(clock, budget_s), _continued(clock, budget_s), rules or shipped(), cwd, home, env)
     reader = _Reader(text, around)
     reader.read_all()
     return PythonScript(
@@ -157,7 +161,7 @@ class _Reader:
             if name in {"setattr", "delattr"}:
                 self._replaced(node, scope, line)
             if name in _RUNS_TEXT:
-                self._run_text(node, scope, line)
+                self._run_text(name, node, scope, line)
             self._emit(name, node, scope, line, of=(function.of,) if function.of is not None else ())
 
     def _emit(self, name: str, node: ast.Call, scope: Scope, line: int, *, of: Values) -> None:
@@ -274,9 +278,11 @@ class _Reader:
         if self._rules.about("set", full):
             self._keep("set", full, line=line)
 
-    def _run_text(self, node: ast.Call, scope: Scope, line: int) -> None:
+    def _run_text(self, name: str, node: ast.Call, scope: Scope, line: int) -> None:
         """Walk a text that is run as code, where it is known."""
-        for value in self._evaluator.values(node.args[0], scope) if node.args else ():
+        count = 2 if name in _TIMES else 1
+        texts = [*node.args[:count], *(item.value for item in node.keywords if item.arg in _TEXT_NAMES)]
+        for value in (value for text in texts for value in self._evaluator.values(text, scope)):
             if not isinstance(value, str) or UNKNOWN in value or value in self._texts_read:
                 continue
             self._texts_read.add(value)
@@ -329,7 +335,8 @@ class _Reader:
                 self.problems.setdefault("it starts too many commands")
                 return
             around = self._around
-            script = read_shell(text, home=around.home, cwd=self._folder(cwd), clock=around.shell_clock())
+            folder = self._folder(cwd)
+            script = read_shell(text, home=around.home, cwd=folder, env=around.env, clock=around.shell_clock())
             self._scripts.append(script)
             for code in {code: None for command in script.commands for code in command.code}:
                 if code.language == "python":
@@ -373,6 +380,7 @@ class _Around(NamedTuple):
     rules: CodeRules
     cwd: str | None
     home: str | None
+    env: tuple[tuple[str, str], ...]
 
 
 def _continued(clock: Callable[[], float], budget_s: float) -> Callable[[], Callable[[], float]]:

@@ -28,6 +28,16 @@ _TOKEN = re.compile(
 )
 
 
+_COOKIE = re.compile(r"(?:[ \t\f]*(?:#[^\n]*)?\r?\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
+"""The line by which a file says in which encoding it is written: the first, or the second behind a comment."""
+
+_ENCODINGS = frozenset(
+    {"utf-8", "utf8", "utf-8-sig", "u8", "ascii", "us-ascii", "latin-1", "latin1", "iso-8859-1", "iso8859-1", "cp1252"}
+    | {"utf-8-unix", "utf-8-dos", "utf-8-mac", "iso-8859-15", "iso-latin-1-unix", "latin-1-unix"}
+)
+"""Encodings in which plain letters and signs are themselves."""
+
+
 class UnreadableError(Exception):
     """The code cannot be parsed; `reason` ends a sentence that begins with "cannot be understood"."""
 
@@ -50,6 +60,9 @@ def parse(text: str, deadline: Deadline) -> list[Part]:
         raise UnreadableError(f"it is longer than {MAX_BYTES // 1024} kB")
     if "\x00" in text:
         raise UnreadableError("it contains a NUL character")
+    cookie = _COOKIE.match(text)
+    if cookie is not None and cookie.group(1).lower().replace("_", "-") not in _ENCODINGS:
+        raise UnreadableError("it declares an encoding in which it may say something else")
     # Escapes that Python frowns on would be told on our own error stream, or raised where warnings are errors.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

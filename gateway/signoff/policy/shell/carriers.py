@@ -96,11 +96,16 @@ def _loaded() -> _Table:
     return msgspec.toml.decode(files(__package__).joinpath("carriers.toml").read_bytes(), type=_Table)
 
 
+def rows() -> tuple[Carrier, ...]:
+    """All rows, in their order."""
+    return _loaded().carrier
+
+
 @cache
 def table() -> dict[str, tuple[Carrier, ...]]:
     """The carriers by program name."""
     found: dict[str, tuple[Carrier, ...]] = {}
-    for carrier in _loaded().carrier:
+    for carrier in rows():
         for name in carrier.names:
             found[name] = (*found.get(name, ()), carrier)
     return found

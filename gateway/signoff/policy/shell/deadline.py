@@ -26,6 +26,12 @@ class TooManyWordsError(GivenUpError):
     reason = "it has too many words"
 
 
+class UnbalancedError(GivenUpError):
+    """A quote within backticks is never closed: the grammar and the shell see different ends."""
+
+    reason = "its syntax cannot be read"
+
+
 class Deadline:
     """Counts down from its making; `clock` returns seconds and never goes back.
 

@@ -43,6 +43,8 @@ def _read_builtin(machine: Machine, words: Words, io: Io) -> None:
         if len(names) == 1 and 0 < len(lines) <= MAX_VALUES:
             machine.scope.assign(name, lines, surely=False)
         else:
+            for line in lines[:MAX_VALUES]:
+                machine.scope.note_values(name, (line, *line.split()[:MAX_VALUES]))
             machine.scope.forget(name)
 
 
@@ -142,6 +144,12 @@ def _trap(machine: Machine, words: Words, _io: Io) -> None:
         machine.at_exit.append(text)
 
 
+def _exec(machine: Machine, words: Words, io: Io) -> None:
+    """`exec` without a program: its input becomes that of the commands that follow."""
+    if len(words) == 1 and io.fed:
+        machine.scope.feed(io.stdin)
+
+
 def _none(_machine: Machine, _words: Words, _io: Io) -> None:
     """A builtin that changes nothing, but evaluates its words."""
 
@@ -166,10 +174,13 @@ EFFECTS: dict[str, Callable[[Machine, Words, Io], None]] = {
     "readonly": _assign_words,
     "hash": _hash,
     "trap": _trap,
+    "exec": _exec,
     "let": _none,
     "test": _none,
     "[": _none,
     "wait": _none,
+    "compgen": _none,
+    "complete": _none,
 }
 
 
@@ -190,4 +201,18 @@ def _download(machine: Machine, words: Words, _io: Io) -> None:
 
 
 _DOWNLOAD_OPTIONS = OptionSpec(short_values="oOHXdFuAebT", long_values=("output", "output-document", "header", "data"))
-WRITERS: dict[str, Callable[[Machine, Words, Io], None]] = {"tee": _tee, "curl": _download, "wget": _download}
+
+
+def _pipe_made(machine: Machine, words: Words, _io: Io) -> None:
+    """A named pipe: what comes through it is not known."""
+    for _place, word in arguments(words, OptionSpec(short_values="mZ")).operands:
+        machine.scope.files[word.text] = None
+
+
+WRITERS: dict[str, Callable[[Machine, Words, Io], None]] = {
+    "tee": _tee,
+    "curl": _download,
+    "wget": _download,
+    "mkfifo": _pipe_made,
+    "mknod": _pipe_made,
+}

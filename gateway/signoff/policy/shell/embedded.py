@@ -26,7 +26,7 @@ _LETTERS = {"n": "\n", "t": "\t", "r": "\r"}
 _CALL = re.compile(
     r"(?<![\w$])(?:system|exec|execl|execlp|execv|execvp|execSync|execFile|execFileSync|spawn|spawnSync|popen|popen2"
     r"|popen3|shell_exec|passthru|proc_open|pcntl_exec|qx|capture2|capture2e|capture3|system2|os\.execute|io\.popen|run"
-    r"|doShellScript|command)\b\s*[\s(\[{]?(?=[^\n]{0,200}['\"`])"
+    r"|doShellScript|command)\b\s*+[(\[{]?(?=[^\n]{0,200}['\"`])"
 )
 _STRING = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`((?:[^`\\]|\\.)*)`", re.S)
 _BACKTICKS = re.compile(r"(?<!\\)`((?:[^`\\]|\\.)*)`|(?:%x|\bqx)([({\[/|!])((?:[^)}\]/|!\\]|\\.)*)", re.S)
@@ -50,7 +50,10 @@ def _unescaped(text: str) -> str:
 
 def _awk(text: str) -> Iterator[str]:
     """`system(...)`, `print | "..."` and `"..." | getline`."""
-    tokens = [match for match in _AWK_TOKEN.finditer(text) if match.group().strip(" \t")]
+    tokens = _awk_tokens(text)
+    if tokens is None:
+        yield UNKNOWN
+        return
     words = [token.group() for token in tokens]
     for place, word in enumerate(words):
         if word == "system" and words[place + 1 : place + 2] == ["("]:
@@ -64,6 +67,24 @@ def _awk(text: str) -> Iterator[str]:
                 yield _awk_value(tokens[start:place], "")
             else:
                 yield _awk_value(tokens[after : after + _NEAR], "")
+
+
+_MAX_LONE_MARKS = 32
+"""How many quotes and slashes without a partner a text of awk may have before it counts as not known: each is looked
+for in all that follows."""
+
+
+def _awk_tokens(text: str) -> list[re.Match[str]] | None:
+    found: list[re.Match[str]] = []
+    lone = 0
+    for match in _AWK_TOKEN.finditer(text):
+        token = match.group()
+        lone += token in {'"', "/"}
+        if lone > _MAX_LONE_MARKS:
+            return None
+        if token.strip(" \t"):
+            found.append(match)
+    return found
 
 
 def _awk_value(tokens: list[re.Match[str]], end: str) -> str:
@@ -187,7 +208,8 @@ def _sed(text: str) -> Iterator[str]:
 
 
 _VI_SHELL = re.compile(
-    r"(?:^|[|:\n])[ \t]*(?:(?:silent|sil|exe\w*)!?\s+['\"]?)*[\d%.,$'<>+-]*\s*(?:r|re|read|w|write)?\s*!+(.+)"
+    r"(?:^|[|:\n])[ \t]*+(?:(?:silent|sil|exe\w*+)!?[^\S\n]++['\"]?)*+[\d%.,$'<>+-]*+[^\S\n]*+"
+    r"(?:read|re|r|write|w)?+[^\S\n]*+!+(.+)"
 )
 _VI_TERMINAL = re.compile(r"(?:^|[|:\n])[ \t]*(?:ter|term|terminal|sh|shell|make|grep)\b!?\s*(?:\+\+\w+\s+)*(.*)")
 _VI_CALL = re.compile(r"\b(?:system|systemlist|termopen|jobstart|job_start)\(\s*(['\"])(.*?)\1")

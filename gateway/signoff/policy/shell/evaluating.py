@@ -1,11 +1,12 @@
 """Text that the shell evaluates once more: arithmetic, subscripts that builtins take, prompts."""
 
 import re
+from itertools import pairwise
 from typing import Protocol
 
 from signoff.policy.shell.model import UNKNOWN, Command, Word
 from signoff.policy.shell.options import OptionSpec, arguments
-from signoff.policy.shell.scope import Scope
+from signoff.policy.shell.scope import INTEGERS, Scope
 
 ARITHMETIC_TESTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"})
 """Operators of tests whose operands are evaluated as arithmetic, or as a variable with a subscript."""
@@ -23,6 +24,7 @@ _MAX_ROUNDS = 64
 
 _NAMES_TAKEN = frozenset({"unset", "read", "mapfile", "readarray", "wait", "getopts", "test", "[", "printf"})
 _DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly"})
+_COMPLETING_OPTIONS = OptionSpec(short_values="AoGWFCXPSV")
 _DECLARING_OPTIONS = OptionSpec()
 
 
@@ -31,6 +33,9 @@ class Reader(Protocol):
 
     scope: Scope
     commands: list[Command]
+
+    def evaluate_elements(self, text: str) -> None:
+        """Read the text of an array between brackets, which the shell reads once more."""
 
     def expand(self, text: str) -> None:
         """Read the substitutions in a text that the shell expands as between double quotes."""
@@ -51,6 +56,13 @@ def arithmetic(machine: Reader, text: str) -> None:
             todo += machine.scope.values.get(name, ())
 
 
+def drain(machine: Reader) -> None:
+    """Follow what variables with the integer attribute were given."""
+    values = machine.scope.integer_values
+    while values:
+        arithmetic(machine, values.pop())
+
+
 def changed(machine: Reader, text: str) -> None:
     """Forget the variables that an arithmetic expression sets; its value is not computed."""
     if "=" in text or "++" in text or "--" in text:
@@ -68,8 +80,13 @@ def builtin(machine: Reader, words: tuple[Word, ...]) -> None:
     elif name in _NAMES_TAKEN:
         if name == "printf":
             words = words[1:3] if words[1:2] == (Word("-v"),) else ()
-        for word in words[1:]:
-            _subscript(machine, word.text)
+        for before, word in pairwise(words):
+            # The grammar cuts `unset name[index]` in two.
+            _subscript(machine, before.text + word.text if word.text[:1] == "[" else word.text)
+    elif name in {"compgen", "complete"}:
+        for option in arguments(words, _COMPLETING_OPTIONS).options:
+            if option.name == "-W" and option.value is not None:
+                machine.expand(option.value.text.replace(UNKNOWN, ""))
     elif name in _DECLARING:
         _declared(machine, words)
 
@@ -88,8 +105,12 @@ def _declared(machine: Reader, words: tuple[Word, ...]) -> None:
     for _place, word in given.operands:
         target, equals, value = word.text.partition("=")
         _subscript(machine, target)
+        if given.has("-i"):
+            machine.scope.integers.add(target.partition("[")[0].rstrip("+"))
         if evaluates and equals:
             arithmetic(machine, value)
+        if value[:1] == "(" and value[-1:] == ")":
+            machine.evaluate_elements(value)
         if given.has("-i", "-n", "-u", "-l", "-c"):
             machine.scope.change(target)
             if given.has("-n") and value.isidentifier():
@@ -98,5 +119,7 @@ def _declared(machine: Reader, words: tuple[Word, ...]) -> None:
 
 def assigned(machine: Reader, name: str, value: str) -> None:
     """Follow a value whose variable the shell expands by itself."""
-    if name in PROMPTS and value and UNKNOWN not in value:
+    if name in INTEGERS or name in machine.scope.integers:
+        arithmetic(machine, value)
+    elif name in PROMPTS and value and UNKNOWN not in value:
         machine.expand(value)

@@ -24,8 +24,11 @@ _BARE_NODES = (
     "word", "number", "variable_name", "special_variable_name", "brace_expression", "regex", "extglob_pattern",
     "test_operator",
 )  # fmt: skip
+_TOKENS = frozenset({"word", "regex", "extglob_pattern"})
+_EVALUATED = frozenset({"variable_name", "word", "raw_string", "ansi_c_string"})
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
 _ALL_ELEMENTS = re.compile(r'"\$(?:@|\{@\}|\{\w+\[@\]\})"')
+_BRACES = re.compile(r"\$?\{[^{}]*\}")
 _DEFAULTS = frozenset({":-", "-", ":=", "=", ":+", "+"})
 
 Pieces = list[Piece]
@@ -41,6 +44,9 @@ class Host(Protocol):
 
     def substitute(self, node: tree_sitter.Node) -> str | None:
         """Read the code of a substitution; its output, or None when that is not known."""
+
+    def note_unreadable(self) -> None:
+        """The grammar reads a part of the text in another way than the shell."""
 
     def note_opaque(self, what: str) -> None:
         """Code that only exists when the text runs."""
@@ -89,6 +95,10 @@ def evaluate(host: Host, node: tree_sitter.Node, *, quoted: bool = False) -> Alt
 
 def _bare(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
     text = text_of(node, host.source)
+    if "$(" in text or "`" in text:
+        host.expand(text)  # the grammar overlooks a substitution in some patterns
+    if "$[" in text:
+        host.note_unreadable()  # and arithmetic of the old form within `${...}`
     if quoted:
         return [[Piece(quoting.double_quoted(text), "quoted")]]
     if "\\" not in text:
@@ -96,11 +106,26 @@ def _bare(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
     return [[Piece(part, "quoted" if escaped else "bare") for part, escaped in quoting.bare(text)]]
 
 
-def _raw_string(host: Host, node: tree_sitter.Node, _quoted: bool) -> Alternatives:
+def _raw_string(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
+    if quoted:
+        return _plain_quotes(host, text_of(node, host.source))
     return [[Piece(text_of(node, host.source)[1:-1].replace(PLACEHOLDER, UNKNOWN), "quoted")]]
 
 
-def _ansi_string(host: Host, node: tree_sitter.Node, _quoted: bool) -> Alternatives:
+def _plain_quotes(host: Host, text: str) -> Alternatives:
+    """`'...'` inside `${...}` between double quotes or in a here-document: there the quotes are plain characters."""
+    if '"' in text or _BRACES.sub("", text).count("}"):
+        # The word ends before the second quote, so the grammar took code for data.
+        host.note_unreadable()
+    if "$" in text or "`" in text:
+        host.expand(text)
+        return _unknown(quoted=True)
+    return [[Piece(text, "quoted")]]
+
+
+def _ansi_string(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
+    if quoted:
+        return _plain_quotes(host, text_of(node, host.source))
     return [[Piece(quoting.ansi_c(text_of(node, host.source)[2:-1]), "quoted")]]
 
 
@@ -120,7 +145,11 @@ def _substitution(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternati
 
 
 def _concatenation(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
-    return product([_EVALUATORS.get(child.type, _others)(host, child, quoted) for child in children_of(node)])
+    parts: list[Alternatives] = []
+    for child in children_of(node):
+        host.deadline.check()
+        parts.append(_EVALUATORS.get(child.type, _others)(host, child, quoted))
+    return product(parts)
 
 
 def _string_content(host: Host, node: tree_sitter.Node, _quoted: bool) -> Alternatives:
@@ -144,11 +173,9 @@ def visit(host: Host, node: tree_sitter.Node, *, arithmetic: bool = False) -> No
         host.deadline.check()
         current, inside = todo.pop()
         kind = current.type
-        if kind in {"command_substitution", "process_substitution"}:
-            host.substitute(current)
-        elif inside and kind in {"variable_name", "word"}:
-            host.evaluate_again(text_of(current, host.source))
-        elif kind in {"binary_expression", "unary_expression"} and _is_arithmetic_test(host, current):
+        if _visited_leaf(host, current, inside):
+            continue
+        if kind in {"binary_expression", "unary_expression"} and _is_arithmetic_test(host, current):
             for child in current.children:
                 for pieces in evaluate(host, child):
                     host.evaluate_again("".join(piece.text for piece in pieces))
@@ -157,6 +184,28 @@ def visit(host: Host, node: tree_sitter.Node, *, arithmetic: bool = False) -> No
                 inside = True
                 host.change(text_of(current, host.source))
             todo += [(child, inside) for child in reversed(current.children)]
+
+
+def _visited_leaf(host: Host, node: tree_sitter.Node, inside: bool) -> bool:
+    """Read a node that is visited as a whole; False where its parts are. `inside` arithmetic or a subscript."""
+    kind = node.type
+    if kind in {"command_substitution", "process_substitution"}:
+        host.substitute(node)
+        if inside and kind == "process_substitution":
+            # It is none here: its text is expanded as between double quotes.
+            host.expand(text_of(node, host.source))
+    elif kind == "string":
+        for pieces in _nested_string(host, node, True):
+            if inside:
+                host.evaluate_again("".join(piece.text for piece in pieces))
+    elif inside and kind in _EVALUATED:
+        # Single quotes do not quote here.
+        host.evaluate_again(text_of(node, host.source))
+    elif kind in _TOKENS and node.child_count == 0:
+        _bare(host, node, False)
+    else:
+        return False
+    return True
 
 
 def _is_arithmetic_test(host: Host, node: tree_sitter.Node) -> bool:
@@ -174,6 +223,7 @@ def _string(host: Host, node: tree_sitter.Node) -> Alternatives:
     parts: list[Alternatives] = [] if alone else [[[Piece("", "quoted")]]]
     position = first + 1
     for child in children_of(inner)[1:-1]:
+        host.deadline.check()
         start = child.start_byte
         if start > position:
             parts += _gap(host, position, start)
@@ -272,6 +322,8 @@ def _parameter(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives
         return _default(host, name, operator, children[2:], quoted)
     for child in children[2:]:
         visit(host, child, arithmetic=operator == ":")
+        if quoted and operator in {":?", "?"} and child.type in {"raw_string", "ansi_c_string"}:
+            _plain_quotes(host, text_of(child, host.source))
     if operator in {":?", "?"}:
         return variable(host, name, quoted)
     if operator == "@" and text_of(children[-1], host.source) == "P":

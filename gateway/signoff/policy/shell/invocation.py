@@ -1,5 +1,7 @@
 """One simple command as it stands in a text: its redirections, assignments and words, for each value they may have."""
 
+import re
+
 import tree_sitter
 
 from signoff.policy.shell import simple, words
@@ -24,11 +26,13 @@ def command(machine: Machine, node: Node, io: Io) -> str | None:
 
 def with_redirects(machine: Machine, node: Node, around: list[Node], io: Io) -> str | None:
     """Walk a simple command with its own redirections and those that stand `around` it."""
+    machine.visited.add(node.id)
     text = machine.source[node.start_byte : node.end_byte]
     nodes = children_of(node)
     if b"\n" in text and (cut := _lost_line(machine.source, nodes)):
         rest = machine.source[nodes[cut].start_byte : node.end_byte].decode("utf-8", "replace")
         _with_redirects(machine, nodes[:cut], around, io, text)
+        machine.cover(nodes[cut].start_byte, node.end_byte)
         return machine.read(rest, io)
     return _with_redirects(machine, nodes, around, io, text)
 
@@ -56,15 +60,36 @@ def _with_redirects(machine: Machine, nodes: list[Node], around: list[Node], io:
     redirects = [child for child in nodes if child.type.endswith("_redirect")] + around
     if not redirects:
         return _resolved(machine, nodes, io, text)
+    nodes = _without_descriptors(machine, nodes, {redirect.start_byte for redirect in redirects})
     found = Redirections(machine, redirects, io)
     outside = around[0].start_byte if around else 0
     behind = found.arguments
     if around and behind and b"\n" in machine.source[nodes[-1].end_byte : outside]:
         # `a | b | c` and a line `> file d`: what stands behind the file is a command of its own.
         rest = machine.source[behind[0].start_byte : behind[-1].end_byte].decode("utf-8", "replace")
+        machine.cover(behind[0].start_byte, behind[-1].end_byte)
         machine.read(rest, found.io)
         behind = []
     return found.finish(_resolved(machine, nodes, found.io, text, tuple(behind), outside))
+
+
+_DESCRIPTOR = re.compile(rb"\d+|(?:'')?\{\w+\}")
+
+
+def _without_descriptors(machine: Machine, nodes: list[Node], starts: set[int]) -> list[Node]:
+    """The nodes but for those that name a descriptor (`3<<<`, `{name}<`), which the grammar takes for words."""
+    kept: list[Node] = []
+    for node in nodes:
+        if node.end_byte in starts and _DESCRIPTOR.fullmatch(machine.source, node.start_byte, node.end_byte):
+            name = machine.source[node.start_byte : node.end_byte].strip(b"'{}").decode("utf-8", "replace")
+            if not name.isdigit():
+                machine.scope.forget(name)
+        else:
+            kept.append(node)
+    return kept
+
+
+_NO_NAME = re.compile(r"[^A-Za-z_]")
 
 
 def _resolved(
@@ -92,8 +117,11 @@ def _resolved(
             continue
         kind = node.type
         if kind == "variable_assignment":
-            given = words.assigned(machine, node)
-            assignments += tuple((name, value) for name, values in given for value in values)
+            given = [(name, value) for name, values in words.assigned(machine, node) for value in values]
+            if given and _NO_NAME.match(given[0][0]):  # to the shell it is a word like any other
+                found = _behind(found, [[Word(f"{name}={value}")] for name, value in given])
+            else:
+                assignments += tuple(given)
         elif kind == "subshell":
             # `time (...)`: the grammar takes the keyword for a program and the group for a part of its words.
             machine.statement(node, io)

@@ -8,12 +8,15 @@ import tree_sitter
 from signoff.policy.shell import evaluating
 from signoff.policy.shell.carriers import code_variables
 from signoff.policy.shell.deadline import Deadline, TooManyWordsError
-from signoff.policy.shell.model import Command, Place, Redirect
+from signoff.policy.shell.model import UNKNOWN, Command, Place, Redirect
 from signoff.policy.shell.scope import Scope
 from signoff.policy.shell.syntax import text_of
 
 TOO_DEEP = "it nests too deeply"
 """Why a text was not read to its end; ends a sentence that begins with "cannot be understood"."""
+
+NOT_ALL_READ = "a part of it was not read"
+"""The same for a text in which something runs that no rule of reading reached."""
 
 UNREADABLE = "its syntax cannot be read"
 """The same for a text that is no shell text, or not one that the grammar knows."""
@@ -28,6 +31,9 @@ MAX_COMMANDS = 10_000
 MAX_WORDS = 60_000
 """How many words all its commands may have together, those of wrappers counted again: judging them takes time too."""
 
+
+MAX_CALLS = 500
+"""How many calls of its functions are followed: functions that call each other twice double them at each step."""
 
 MAX_EXPANDED = 64 * 1024
 """Longer values are not expanded once more."""
@@ -119,6 +125,11 @@ class Machine:
         self.depth = 0
         self.unsure = 0
         self.repeating = False
+        self.visited: set[int] = set()
+        """The nodes of statements and substitutions that were walked, in the text that is being read."""
+        self.covered: list[tuple[int, int]] = []
+        """Stretches of that text which are data, or are read as texts of their own."""
+        self.call_count = 0
         self.at_exit: list[str] = []
         self._word_count = 0
         self._level = _Level(self)
@@ -132,19 +143,17 @@ class Machine:
         if len(self.commands) >= MAX_COMMANDS or self._word_count > MAX_WORDS:
             raise TooManyWordsError
         self.commands.append(command)
-        if command.assignments:
-            self._assigned(command)
-
-    def _assigned(self, command: Command) -> None:
-        """Variables whose value the shell, or the program they are set for, runs or expands."""
-        variables = code_variables()
         for name, value in command.assignments:
-            if name in variables and value:
-                with self.nested() as deeper, self.subshell(), self.perhaps():
-                    if deeper:
-                        self.read(value, Io(chain=(*command.chain, name), place=command.place))
-            elif name in evaluating.PROMPTS:
-                evaluating.assigned(self, name, value)
+            self.assigned(name, value, Io(chain=command.chain, place=command.place))
+
+    def assigned(self, name: str, value: str, around: Io) -> None:
+        """Read a value that the shell, or the program it is set for, runs or expands."""
+        if name in code_variables() and value:
+            with self.nested() as deeper, self.subshell(), self.perhaps():
+                if deeper:
+                    self.read(value, Io(chain=(*around.chain, name), place=around.place))
+        else:
+            evaluating.assigned(self, name, value)
 
     def expand(self, text: str) -> None:
         """Read the substitutions in a text that the shell expands as between double quotes."""
@@ -164,6 +173,28 @@ class Machine:
     def change(self, text: str) -> None:
         """Forget the variables that an arithmetic expression sets."""
         evaluating.changed(self, text)
+
+    def evaluate_elements(self, text: str) -> None:
+        """Read the text of an array between brackets, which the shell reads once more."""
+        if UNKNOWN in text:
+            self.note_opaque("the elements of an array")
+        with self.nested() as deeper, self.subshell(), self.perhaps():
+            if deeper and ("$" in text or "`" in text or "<(" in text or ">(" in text):
+                self.read(f"_elements_={text}", Io(chain=self.io.chain, place=self.io.place))
+
+    def called(self) -> None:
+        """Count a call of a function. Raises `TooManyWordsError`."""
+        self.call_count += 1
+        if self.call_count > MAX_CALLS:
+            raise TooManyWordsError
+
+    def cover(self, start: int, end: int) -> None:
+        """Nothing between these bytes is walked as a part of the present text."""
+        self.covered.append((start, end))
+
+    def note_unreadable(self) -> None:
+        """The grammar reads a part of the text in another way than the shell."""
+        self.problems.setdefault(UNREADABLE)
 
     def note_opaque(self, what: str) -> None:
         """Code that only exists when the text runs."""
@@ -191,6 +222,7 @@ class Machine:
 
     def substitute(self, node: tree_sitter.Node) -> str | None:
         """Read the code of a substitution; its output, or None when that is not known."""
+        self.visited.add(node.id)
         fed = node.type == "process_substitution" and text_of(node, self.source).startswith(">")
         io = Io(place=self.io.place, chain=self.io.chain, fed=fed)
         with self.nested() as deeper, self.subshell():

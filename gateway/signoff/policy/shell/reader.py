@@ -1,5 +1,6 @@
 """Reads a shell text into the simple commands it would run."""
 
+import re
 import time
 from collections.abc import Callable
 
@@ -8,16 +9,34 @@ import tree_sitter
 from signoff.policy.shell import source, syntax, walk
 from signoff.policy.shell.carriers import table
 from signoff.policy.shell.deadline import Deadline, GivenUpError
-from signoff.policy.shell.machine import TOO_DEEP, UNREADABLE, Io, Machine
+from signoff.policy.shell.evaluating import PROMPTS
+from signoff.policy.shell.machine import NOT_ALL_READ, TOO_DEEP, UNREADABLE, Io, Machine
 from signoff.policy.shell.model import PLACEHOLDER, UNKNOWN, UNKNOWN_HOME, Script
 from signoff.policy.shell.scope import Scope
 
+_COMMENT_BEFORE = re.compile(rb"(?:^|[;&|()<>`\n]|(?<!\\)(?:\\\\)*[ \t])\Z")
+"""What stands before a comment: a blank that no backslash quotes, or the end of what came before."""
+
+_OWN = re.compile(
+    r"PWD|OLDPWD|SHLVL|_|IFS|PPID|E?UID|GROUPS|S?RANDOM|SECONDS|LINENO|EPOCH\w+|HISTCMD|FUNCNAME|DIRSTACK|OPT(?:IND|ARG)"
+    r"|SHELLOPTS|PIPESTATUS|BASH|BASHPID|BASH_\w+|BASHOPTS"
+)
+"""Variables that the shell sets itself, whatever it is started with."""
+
+_RUNS = re.compile(r"[`(]|\$[{\[]")
+
 
 def read_shell(
-    text: str, *, home: str | None = None, cwd: str | None = None, clock: Callable[[], float] = time.thread_time
+    text: str,
+    *,
+    home: str | None = None,
+    cwd: str | None = None,
+    env: tuple[tuple[str, str], ...] = (),
+    clock: Callable[[], float] = time.thread_time,
 ) -> Script:
     """The commands of `text`, nested ones included, as bash and its kin would run them.
 
+    `env` are the variables that are set around it, by names that a shell can have; its `HOME` goes before `home`.
     Never raises on any text. What could not be read in time or at all is in `problems`.
     """
     if len(text) > source.MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > source.MAX_BYTES:
@@ -28,6 +47,7 @@ def read_shell(
         machine.problems.setdefault("it contains a NUL character")
         text = text.replace(UNKNOWN, "")
     try:
+        _surround(machine, env)
         machine.read(text.encode("utf-8", "replace").decode(), Io())
         with machine.perhaps():
             for handler in machine.at_exit:
@@ -46,6 +66,23 @@ def read_shell(
     )
 
 
+def _surround(machine: Machine, env: tuple[tuple[str, str], ...]) -> None:
+    """Set and export what the text finds set. Variables that the shell sets itself stay as they are."""
+    scope = machine.scope
+    for name, given in env:
+        machine.deadline.check()
+        value = given.encode("utf-8", "replace").decode()
+        if _OWN.fullmatch(name):
+            continue
+        scope.assign(name, (value,), surely=True)
+        scope.exported.add(name)
+        if name == "HOME":
+            scope.home = value
+        # Prompts without a substitution run nothing, and users have them in every form.
+        if name not in PROMPTS or _RUNS.search(value):
+            machine.assigned(name, value, Io())
+
+
 def _read(machine: Machine, text: str, io: Io) -> str | None:
     """Parse a text and walk it within the machine's scope."""
     with machine.nested() as deeper:
@@ -57,16 +94,38 @@ def _read(machine: Machine, text: str, io: Io) -> str | None:
             return None
         prepared = source.joined(text.replace(UNKNOWN, PLACEHOLDER), machine.deadline)
         data = prepared.encode()
-        outer, machine.source = machine.source, data
+        outer, machine.source = (machine.source, machine.visited, machine.covered), data
+        machine.visited, machine.covered = set(), []
         try:
             root = syntax.parse(data, machine.deadline).root_node
             _note_odd(machine, prepared, root)
             if root.has_error:
                 machine.problems.setdefault(UNREADABLE)
                 return _read_prefix(machine, io)
-            return machine.statement(root, io)
+            output = machine.statement(root, io)
+            _note_unread(machine, root)
+            return output
         finally:
-            machine.source = outer
+            machine.source, machine.visited, machine.covered = outer
+
+
+def _note_unread(machine: Machine, root: tree_sitter.Node) -> None:
+    """Whatever runs and was not walked is a problem, so that a gap in reading asks instead of passing."""
+    if machine.problems:
+        return
+    runs, comments = syntax.running(root)
+    for node in comments:
+        if _COMMENT_BEFORE.search(machine.source, max(node.start_byte - 64, 0), node.start_byte) is None:
+            machine.problems.setdefault(UNREADABLE)  # to the shell this hash is a part of a word
+            return
+    for node in runs:
+        if node.id in machine.visited:
+            continue
+        start = node.start_byte
+        if any(first <= start < end for first, end in machine.covered):
+            continue
+        machine.problems.setdefault(NOT_ALL_READ)
+        return
 
 
 def _read_prefix(machine: Machine, io: Io) -> str | None:

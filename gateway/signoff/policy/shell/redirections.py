@@ -28,6 +28,7 @@ class Redirections:
         self.outer = io
         self.io = io
         self.written: list[Redirect] = []
+        self.inputs = 0
         self.aside: set[int] = set()
         self.arguments: list[Node] = []
         self.piped: list[Node] = []
@@ -39,7 +40,7 @@ class Redirections:
     def _add(self, node: Node) -> None:
         if node.type == "herestring_redirect":
             found = [text for child in node.named_children for text in words.values(self.machine, child)]
-            self.io = replace(self.io, stdin=found[0] + "\n" if len(found) == 1 else None, fed=True)
+            self._feed(found[0] + "\n" if len(found) == 1 else None)
         elif node.type == "heredoc_redirect":
             self._heredoc(node)
         else:
@@ -57,7 +58,16 @@ class Redirections:
         self.written.append(Redirect(operator=operator, target=target))
         if operator == "<":
             known = target.content if target.given else self.machine.scope.files.get(target.text)
-            self.io = replace(self.io, stdin=known, fed=True)
+            self._feed(known)
+        elif operator == "<&" and target.text not in {"-", "0"}:
+            # Another descriptor: what `exec` opened, or one end of a coprocess.
+            opened = self.machine.scope.input
+            self._feed(opened[0] if opened is not None else None)
+
+    def _feed(self, text: str | None) -> None:
+        """The input is this text, or one that is not known; of several inputs it is not known which one is read."""
+        self.inputs += 1
+        self.io = replace(self.io, stdin=text if self.inputs == 1 else None, fed=True)
 
     def _heredoc(self, node: Node) -> None:
         starts = [text_of(child, self.machine.source) for child in node.children if child.type == "heredoc_start"]
@@ -79,7 +89,7 @@ class Redirections:
             elif child.is_named and child.type not in {"heredoc_start", "heredoc_end", "file_descriptor", "comment"}:
                 self.arguments.append(child)
         text = "" if body is None else self._body(body, start)
-        self.io = replace(self.io, stdin=text, fed=True)
+        self._feed(text)
 
     def _pipe(self, node: Node) -> None:
         """The rest of a pipeline that begins on the here-document's line, and what follows behind it."""
@@ -98,6 +108,7 @@ class Redirections:
     def _body(self, body: Node, start: str) -> str:
         source = text_of(body, self.machine.source)
         if start[:1] in "'\"\\" or "\\" in start:
+            self.machine.cover(body.start_byte, body.end_byte)
             return source
         parts: list[str] = []
         position = body.start_byte

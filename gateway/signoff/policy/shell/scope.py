@@ -15,6 +15,13 @@ MAX_ELEMENTS = 256
 
 Values = tuple[str, ...]
 
+INTEGERS = frozenset({
+    "RANDOM", "SRANDOM", "SECONDS", "LINENO", "OPTIND", "OPTERR", "HISTCMD", "EPOCHSECONDS", "BASH_SUBSHELL", "TMOUT",
+    "COLUMNS", "LINES", "HISTSIZE", "SAVEHIST", "SHLVL", "MAILCHECK", "KEYTIMEOUT", "LISTMAX", "DIRSTACKSIZE",
+    "BASH_MONOSECONDS", "EGID", "EUID", "GID", "UID", "FUNCNEST", "LOGCHECK", "BAUD", "TTYIDLE", "ERRNO",
+})  # fmt: skip
+"""Variables to which bash or zsh give the integer attribute from the start."""
+
 
 class Function:
     """A function's body and the text it stands in; `surely` says that the name means this function and nothing else."""
@@ -43,6 +50,9 @@ class Scope:
         self.files: dict[str, str | None] = {}
         self.changing: set[str] = set()
         self.exported: set[str] = {"HOME", "PATH"}
+        self.integers: set[str] = set()
+        self.integer_values: list[str] = []
+        self.input: tuple[str | None] | None = None
 
     def copy(self) -> "Scope":
         """A scope for a subshell: what changes there stays there, but for the files."""
@@ -57,6 +67,10 @@ class Scope:
         other.files = self.files
         other.changing = self.changing.copy()
         other.exported = self.exported.copy()
+        # An attribute counts from the place on where it is set anywhere, since nothing is lost by that.
+        other.integers = self.integers
+        other.integer_values = self.integer_values
+        other.input = self.input
         return other
 
     def start_afresh(self) -> None:
@@ -72,17 +86,28 @@ class Scope:
     def assign(self, name: str, values: Values, *, surely: bool) -> None:
         """Set a variable; when it is not sure that this runs, the former values stay possible."""
         self.arrays.pop(name, None)
+        self.note_values(name, values)
         if name in self.changing or any(len(value) > MAX_VALUE_CHARS for value in values):
             values = (UNKNOWN,)
         kept = () if surely else self.values.get(name, (UNKNOWN,))
         merged = tuple(dict.fromkeys((*values, *kept)))
         self.values[name] = merged if len(merged) <= MAX_VALUES else (UNKNOWN,)
 
+    def feed(self, text: str | None) -> None:
+        """From now on commands read this; None when it is not known, or when they may read one thing or another."""
+        self.input = (text,) if self.input is None or self.input == (text,) else (None,)
+
+    def note_values(self, name: str, values: Values) -> None:
+        """Keep what a variable with the integer attribute is given: the shell evaluates it as arithmetic."""
+        if name in self.integers or name in INTEGERS:
+            self.integer_values += values[:MAX_VALUES]
+
     def fill(self, name: str, elements: Values, *, surely: bool) -> None:
         """Set an array; when it is not sure that this runs, the former elements stay possible."""
         before = self.arrays.get(name)
         if before is None:
             before = tuple((value,) for value in self.values[name]) if name in self.values else ((),)
+        self.note_values(name, elements)
         self.assign(name, elements[:1] or ("",), surely=surely)
         found = (elements,) if surely else tuple(dict.fromkeys((elements, *before)))
         if len(found) <= MAX_VALUES and name not in self.changing:
@@ -99,6 +124,7 @@ class Scope:
     def append(self, name: str, values: Values) -> None:
         """`name+=value`."""
         before = self.values.get(name, (UNKNOWN,))
+        self.note_values(name, values)
         if len(before) * len(values) > MAX_VALUES:
             self.forget(name)
         else:

@@ -28,6 +28,8 @@ def run(machine: Machine, words: Words, io: Io, *, own_names: bool = True) -> st
         if io.redirects or io.assignments:
             _emit(machine, words, 0, io)
         return ""
+    if not io.fed and machine.scope.input is not None:
+        io = replace(io, stdin=machine.scope.input[0], fed=True)
     first = words[0]
     if first.text == "{" or io.chain[-1:] == ("coproc",):
         words = _behind_brace(words, io)
@@ -45,18 +47,24 @@ def run(machine: Machine, words: Words, io: Io, *, own_names: bool = True) -> st
             _call(machine, words, io)
     if own_names and first.text in machine.scope.aliases:
         _alias(machine, words, io)
-    effect = effects.EFFECTS.get(first.text)
-    if effect is not None and (own_names or io.chain[-1] in {"command", "builtin", "exec"}):
-        effect(machine, words, io)
-        evaluating.builtin(machine, words)
-    writer = effects.WRITERS.get(first.text.rpartition("/")[2])
-    if writer is not None:
-        writer(machine, words, io)
+    _take_effect(machine, words, io, own_names=own_names)
     found = carriers.find(words)
     if not found:
         _emit(machine, words, len(words), io)
         return _own_file(machine, words, io) if "/" in first.text else output(words, io.stdin)
     return _carry(machine, words, found, io)
+
+
+def _take_effect(machine: Machine, words: Words, io: Io, *, own_names: bool) -> None:
+    """What the command changes of that which is known, and what it evaluates of its words."""
+    name = words[0].text
+    effect = effects.EFFECTS.get(name)
+    if effect is not None and (own_names or io.chain[-1] in {"command", "builtin", "exec"}):
+        effect(machine, words, io)
+        evaluating.builtin(machine, words)
+    writer = effects.WRITERS.get(name.rpartition("/")[2])
+    if writer is not None:
+        writer(machine, words, io)
 
 
 def _behind_brace(words: Words, io: Io) -> Words:
@@ -100,13 +108,14 @@ def _call(machine: Machine, words: Words, io: Io) -> str | None:
     try:
         if not function.source:
             return None
-        outer = (machine.source, machine.scope.positional)
-        machine.source = function.source
+        machine.called()
+        outer = (machine.source, machine.scope.positional, machine.visited, machine.covered)
+        machine.source, machine.visited, machine.covered = function.source, set(), []
         machine.scope.positional = None if any(word.many for word in words) else tuple(word.text for word in words[1:])
         try:
             return machine.statement(function.body, _inner_io(io))
         finally:
-            machine.source, machine.scope.positional = outer
+            machine.source, machine.scope.positional, machine.visited, machine.covered = outer
     finally:
         machine.scope.functions.setdefault(name, function)
 
@@ -146,6 +155,20 @@ def _written(machine: Machine, path: str) -> str | None:
     return None
 
 
+def _opened(machine: Machine, path: str) -> str | None:
+    """The code in a file that this text wrote, or that is open already."""
+    if not path.startswith(_DESCRIPTORS):
+        return _written(machine, path)
+    known = machine.scope.input[0] if machine.scope.input is not None else None
+    if known is None:
+        machine.note_opaque(path)
+    return known
+
+
+_DESCRIPTORS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/", "/proc/thread-self/fd/")
+"""Files that are open already; what `exec` opened is all that is known of them."""
+
+
 # Carriers
 
 
@@ -170,6 +193,8 @@ def _carry(machine: Machine, words: Words, found: list[Found], io: Io) -> str | 
         if carrier.language:
             continue
         inside = replace(_inner_io(io), chain=chain, place=carrier.place if carrier.place != "here" else io.place)
+        if name == "coproc":
+            inside = replace(inside, stdin=None, fed=True)  # other commands write into its pipe
         outputs += [_run_inner(machine, carrier, seen, inner, inside) for inner in inners]
     if not outputs:
         return output(words, io.stdin) if not texts else None
@@ -225,7 +250,7 @@ def _code(machine: Machine, carrier: Carrier, name: str, inner: Inner, io: Io) -
     if inner.file is not None:
         if inner.file.given and inner.file.content is None:
             machine.note_opaque(name)
-        return inner.file.content if inner.file.given else _written(machine, inner.file.text)
+        return inner.file.content if inner.file.given else _opened(machine, inner.file.text)
     # Only a text that is run as a program counts: what feeds a database client or an editor is mostly data.
     if io.stdin is None and io.fed and carrier.language not in _DATA_LANGUAGES:
         machine.note_opaque(name)

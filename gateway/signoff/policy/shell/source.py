@@ -4,7 +4,7 @@ import re
 
 import tree_sitter
 
-from signoff.policy.shell.deadline import Deadline
+from signoff.policy.shell.deadline import Deadline, UnbalancedError
 from signoff.policy.shell.quoting import backticked
 
 MAX_BYTES = 256 * 1024
@@ -22,6 +22,7 @@ _ODD = re.compile(
 _QUOTING_NODES = frozenset({"raw_string", "string", "ansi_c_string", "string_content", "heredoc_body", "comment"})
 _ODD_CHECKED = 64
 _NEEDS_SCAN = re.compile(r"`|\\\n|\n[ \t]*\\|<<[^\n]*;|(?:^|[\s;&|(])\{[^\s}]", re.M)
+_QUOTED = re.compile(r"\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<![^\s;&|(])\#[^\n]*", re.S)
 _BACKTICK_END = re.compile(r"((?:[^`\\]|\\.)*)`", re.S)
 _DOCUMENT_BACKTICKS = re.compile(r"\\.|`((?:[^`\\]|\\.)*)`", re.S)
 _TOKEN = re.compile(
@@ -82,7 +83,7 @@ def joined(text: str, deadline: Deadline) -> str:
 
     Backticks become `$(...)`, of which the grammar finds the end.
 
-    Raises `OutOfTimeError`.
+    Raises `OutOfTimeError`, and `UnbalancedError` for a quote within backticks that nothing closes there.
     """
     if _NEEDS_SCAN.search(text) is None:
         return text
@@ -92,6 +93,9 @@ def joined(text: str, deadline: Deadline) -> str:
 def _substitution(body: str, inside_double: bool, deadline: Deadline) -> str:
     """`$(...)` for what stands between backticks; inner ones lose a level of backslashes each time."""
     code = joined(backticked(body.replace('\\"', '"') if inside_double else body), deadline)
+    left = _QUOTED.sub("", code)
+    if "'" in left or '"' in left:
+        raise UnbalancedError
     # A comment must not swallow the end, nor two brackets look like arithmetic.
     return f"$({' ' if code[:1] == '(' else ''}{code}{chr(10) if '#' in code or code[-1:] == chr(92) else ''})"
 

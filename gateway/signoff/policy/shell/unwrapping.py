@@ -45,6 +45,8 @@ def unwrap(carrier: Carrier, words: Words) -> list[Inner]:
         return [Inner(own=len(words), text=value) for value in values]
     if carrier.words_with and (direct := _direct(carrier, words)):
         return direct
+    if carrier.code_takes == "positional":
+        words = _signs_alike(words)
     # su takes its options behind the user's name as well.
     stop = carrier.inner not in {"none", "behind", "pairs", "each", "first"} or carrier.file_is_code
     given = arguments(words, carrier.spec, stop=stop)
@@ -58,6 +60,18 @@ def unwrap(carrier: Carrier, words: Words) -> list[Inner]:
     elif carrier.code and (found := _from_options(carrier, words, given)):
         return found
     return _from_operands(carrier, words, given)
+
+
+def _signs_alike(words: Words) -> Words:
+    """A shell's words with its options that begin with a plus, such as `+x`, as ordinary ones, but for `--`."""
+    if not any(word.text[:1] == "+" for word in words):
+        return words
+    changed: list[Word] = []
+    for place, word in enumerate(words):
+        if word.text == "--":
+            return (*changed, *words[place:])
+        changed.append(Word("-" + word.text[1:]) if word.text[:1] == "+" and len(word.text) > 1 else word)
+    return tuple(changed)
 
 
 def _direct(carrier: Carrier, words: Words) -> list[Inner]:
@@ -117,8 +131,9 @@ def _from_operands(carrier: Carrier, words: Words, given: Arguments) -> list[Inn
     if carrier.only_behind:
         operands = _behind_mark(words, carrier.only_behind)
     # docker-like options name the program; su-like ones stand between the operands that are skipped.
-    if carrier.skip and len(operands) > carrier.skip + 1 and operands[carrier.skip][1].text in carrier.code:
-        return [Inner(own=len(words), text=operands[carrier.skip + 1][1].text, positional=())]
+    texts = [word.text for _place, word in operands[carrier.skip : carrier.skip + 2]]
+    if (carrier.skip or carrier.only_behind) and len(texts) > 1 and texts[0] in carrier.code:
+        return [Inner(own=len(words), text=texts[1], positional=())]
     assigned: list[tuple[str, str]] = []
     while carrier.assignments and operands and is_assignment(operands[0][1].text):
         name, _equals, value = operands.pop(0)[1].text.partition("=")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import tree_sitter
 from msgspec.structs import replace
 
-from signoff.policy.shell import invocation, simple, words
+from signoff.policy.shell import evaluating, invocation, simple, words
 from signoff.policy.shell.expansion import evaluate, visit
 from signoff.policy.shell.machine import Io, Machine
 from signoff.policy.shell.model import UNKNOWN, Command, Word
@@ -30,10 +30,13 @@ def statement(machine: Machine, node: Node, io: Io) -> str | None:
         if not deeper:
             return None
         machine.io = io
+        machine.visited.add(node.id)
         try:
             return handler(machine, node, io)
         finally:
             machine.io = outer
+            if machine.scope.integer_values:
+                evaluating.drain(machine)
 
 
 def _sequence(machine: Machine, nodes: list[Node], io: Io) -> str | None:
@@ -128,9 +131,12 @@ def _case(machine: Machine, node: Node, io: Io) -> str | None:
             if child.type != "case_item":
                 evaluate(machine, child)
                 continue
+            # Patterns are expanded one by one until one fits.
             values = child.children_by_field_name("value")
             for part in child.named_children:
-                if part not in values:
+                if part in values or part.type not in _HANDLERS:
+                    evaluate(machine, part)
+                else:
                     statement(machine, part, io)
     _moved(machine, cwd)
     return None
@@ -138,11 +144,18 @@ def _case(machine: Machine, node: Node, io: Io) -> str | None:
 
 def _for(machine: Machine, node: Node, io: Io) -> str | None:
     name = node.child_by_field_name("variable")
-    values = [word.text for child in node.children_by_field_name("value") for word in words.plain(machine, child)]
+    values: list[str] = []
+    given = False
+    bodies: list[Node] = []
+    for child in children_of(node):
+        machine.deadline.check()
+        if child.type == "do_group":
+            bodies.append(child)
+        elif given and child.is_named and child.type != "comment":
+            values += [word.text for word in words.plain(machine, child)]
+        given = given or child.type == "in"
     if name is not None:
-        given = any(child.type == "in" for child in node.children)
         machine.scope.assign(text_of(name, machine.source), tuple(values) if given else (UNKNOWN,), surely=True)
-    bodies = [child for child in node.named_children if child.type == "do_group"]
     return _again(machine, lambda: _bodies(machine, bodies, io))
 
 
@@ -225,6 +238,7 @@ def _redirected_body(machine: Machine, body: Node | None, nodes: list[Node], io:
         begins = invocation.lost_start(machine.source, body) if body is not None else None
         if begins is not None and body is not None:
             text = machine.source[begins : body.end_byte] + b" " + text
+        machine.cover(first.start_byte, last.end_byte)
         machine.read(text.decode("utf-8", "replace"), redirects.io)
     return redirects.finish(output)
 
@@ -285,6 +299,7 @@ def _assigned(machine: Machine, node: Node, io: Io) -> list[tuple[str, str]]:
 def _declaration(machine: Machine, node: Node, io: Io) -> str | None:
     found: list[Word] = []
     for child in node.children:
+        machine.deadline.check()
         if child.type == "variable_assignment":
             given = _assigned(machine, child, io)
             found += [Word(f"{name}={value}") for name, value in given] or [Word(text_of(child, machine.source))]

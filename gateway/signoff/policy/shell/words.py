@@ -14,6 +14,10 @@ _FIXED = re.compile(rb"[\w./:@%+,-]+|-[\w./:@%+,=-]+|'[^'$]*'|\"[^\"$`\\\\]*\"")
 """Words whose text alone says what they are: nothing in them expands, and no assignment or redirection looks so."""
 
 
+_SUBSCRIPT = re.compile(r"[(\s]\[(.*?)\]\+?=", re.S)
+_SUBSCRIPT_END = re.compile(r"\]\+?=")
+
+
 def fixed(source: bytes, start: int, end: int) -> Word | None:
     """The word at these bytes where nothing in it expands, or None where it must be looked at closely."""
     if _FIXED.fullmatch(source, start, end) is None:
@@ -58,6 +62,8 @@ def assigned(machine: Machine, node: tree_sitter.Node) -> list[tuple[str, tuple[
         base = name_node.child_by_field_name("name")
         name = text_of(base, machine.source) if base is not None else ""
         machine.scope.arrays.pop(name, None)
+        given = tuple(values(machine, value)) if value is not None else ()
+        machine.scope.note_values(name, given)
         return [(name, (UNKNOWN,))]
     name = text_of(name_node, machine.source)
     if value is None:
@@ -65,9 +71,15 @@ def assigned(machine: Machine, node: tree_sitter.Node) -> list[tuple[str, tuple[
     if value.type == "array":
         found = [word for child in value.named_children for word in plain(machine, child)]
         elements = tuple(word.text for word in found)
+        for subscript in _SUBSCRIPT.findall(text_of(value, machine.source)):
+            if "$" in subscript or "`" in subscript:
+                machine.evaluate_again(" ".join(elements))  # what is expanded there is evaluated in turn
+                if "'" in subscript:
+                    machine.expand(subscript)  # single quotes do not quote there
         for element in elements:
-            if element[:1] == "[":
-                machine.evaluate_again(element.partition("]=")[0][1:])
+            # The grammar may cut an element in two behind its bracket.
+            if element[:1] == "[" or "]=" in element or "]+=" in element:
+                machine.evaluate_again(_SUBSCRIPT_END.split(element, maxsplit=1)[0].removeprefix("["))
         if any(word.many or word.pattern is not None for word in found):
             return [(name, (UNKNOWN,))]
         return [(name, elements[:1] or ("",)), (name + "[]", elements)]

@@ -1,0 +1,163 @@
+"""What the options and operands of many programs name to be written, as one question for all of them."""
+
+import re
+from collections.abc import Callable, Iterator
+
+from signoff.policy.path_classes import CLASSES
+from signoff.policy.predicates.files import sort_of
+from signoff.policy.predicates.program_options import values_of
+from signoff.policy.predicates.secrets import KEEPS_SECRETS
+from signoff.policy.seen import Seen
+from signoff.policy.shell import Word
+
+_DECIDES = frozenset({"startup", "ssh", "policy", "system", "programs"})
+
+_ANY = (
+    "--output", "--out", "--outfile", "--out-file", "--outFile", "--output-file", "--output-dir", "--out-dir",
+    "--outDir", "--outdir", "--output-path", "--output-directory", "--stderr", "--stdout", "--etag-save", "--hsts",
+    "--alt-svc", "--libcurl", "--junitxml", "--junit-xml", "--junit-report", "--result-log", "--report-file",
+    "--report-log", "--redirect-warnings", "--save-cookies", "--directory-prefix", "--append-output",
+    "--write-out-file", "--log", "--log-file", "--logfile", "--log-out", "-Logfile", "-logfile", "-out", "-keyout",
+    "--tsBuildInfoFile", "--dump", "--declarationDir", "--trace-event-file-pattern", "--cpu-prof-dir",
+    "--heap-prof-dir", "--report-dir", "--save", "--diagnostic-dir", "--cov-report", "--html", "--dest",
+    "--destination", "--export", "--write", "--record",
+)  # fmt: skip
+"""Options by which programs are told what to write; whoever has one of these names means that by it."""
+
+_SHORT: dict[str, tuple[str, ...]] = {
+    "curl": ("-o", "-D", "-c"),
+    "wget": ("-O", "-P", "-a", "-o"),
+    "aria2c": ("-o", "-d", "-l", "--dir"),
+    "unzip": ("-d",),
+    "7z": ("-o",),
+    "7za": ("-o",),
+    "unrar": ("-op",),
+    "patch": ("-d", "--directory", "-o", "-r", "--reject-file"),
+    "csplit": ("-f", "--prefix"),
+    "openssl": ("-out", "-keyout"),
+    "script": ("-I", "-O", "-B", "-T"),
+    "gcc": ("-o",),
+    "cc": ("-o",),
+    "go": ("-o",),
+    "strace": ("-o",),
+    "pdftotext": ("-o",),
+    "pg_dump": ("-f", "--file"),
+    "time": ("-o",),
+    "bsdtar": ("-C", "--directory"),
+    "cpio": ("-D", "--directory"),
+    "unsquashfs": ("-d",),
+    "git": ("-f", "--file", "--output-directory"),
+}
+
+
+def _named(seen: Seen) -> Iterator[Word]:
+    """The values of options that name what is written."""
+    yield from values_of(seen, (*_ANY, *_SHORT.get(seen.name, ())), clustered=True)
+    if seen.name in {"tar", "gtar"} and _unpacks(seen):
+        yield from values_of(seen, ("-C", "--directory", "--one-top-level"))
+    if seen.name == "curl":
+        for word in values_of(seen, ("-w", "--write-out")):
+            yield from (Word(match.group(1)) for match in _CURL_OUTPUT.finditer(word.text))
+
+
+_CURL_OUTPUT = re.compile(r"%output\{>{0,2}([^}]{1,4096})\}")
+
+
+def _unpacks(seen: Seen) -> bool:
+    first = seen.words[1].text if len(seen.words) > 1 else ""
+    if not first.startswith("-"):
+        return "x" in first
+    dashed = (word.text for word in seen.words[1:] if word.text[:1] == "-" and word.text[1:2] != "-")
+    return seen.has("--extract", "--get") or any("x" in text for text in dashed)
+
+
+def _joined(seen: Seen) -> Iterator[Word]:
+    """Names within a folder that another option gives, or that the address gives."""
+    if seen.name == "curl":
+        folders, names = values_of(seen, ("--output-dir",)), values_of(seen, ("-o", "--output"), clustered=True)
+        if seen.has("-O", "--remote-name", "--remote-name-all"):
+            folders = folders or [Word(".")]
+    elif seen.name == "aria2c":
+        folders, names = values_of(seen, ("-d", "--dir")), values_of(seen, ("-o", "--out"))
+    elif seen.name == "wget":
+        folders, names = values_of(seen, ("-P", "--directory-prefix")) or [Word(".")], []
+    else:
+        return
+    last = [Word(word.text.partition("?")[0].rpartition("/")[2]) for word in seen.operands]
+    for folder in folders:
+        for name in (*names, *last):
+            if name.text:
+                yield Word(f"{folder.text.rstrip('/')}/{name.text}")
+
+
+_GIT_PLACES: dict[str, int] = {"clone": 1, "worktree": 1, "bundle": 1, "init": 0, "submodule": 2}
+"""How many operands stand before the one that git writes, behind these subcommands."""
+
+
+def _operands(seen: Seen) -> Iterator[Word]:
+    """Operands that are written, where no other row about the program looks at them."""
+    operands, name = seen.operands, seen.name
+    if name == "git" and operands:
+        behind = operands[1:]
+        for word in behind[_GIT_PLACES.get(operands[0].text, len(behind)) :]:
+            yield from (word, Word(f"{word.text.rstrip('/')}/x"))  # where it is a folder
+    elif name in {"split", "gsplit", "csplit", "gcsplit"}:
+        yield from operands[1:]
+    elif name in {"script", "mkfifo", "mknod"}:
+        yield from operands[:1]
+    elif name == "history" and seen.flags & {"-a", "-w"}:
+        yield from seen.words[2:3]
+    elif name in _COPY_NAMES:
+        for word in operands[-1:]:
+            yield from (word, Word(f"{word.text.rstrip('/')}/x"))
+
+
+_COPY_NAMES = frozenset({"copy", "copy_if_different", "copy_directory", "rename", "create_symlink", "create_hardlink"})
+"""What `cmake -E` copies with."""
+
+
+def _reads_only(seen: Seen) -> bool:
+    """`git config -f FILE --get NAME`, with a name and no value, and lists."""
+    if seen.name != "git" or seen.texts[:1] != ["config"]:
+        return False
+    reading = seen.has("--get", "--get-all", "--get-regexp", "-l", "--list", "--get-urlmatch")
+    return reading or len(seen.texts) < 3
+
+
+def _writes_what_matters(seen: Seen) -> bool:
+    """A start-up, login, instruction, system or program file, or one within a home folder, is written."""
+    words = [*_named(seen), *_joined(seen), *_operands(seen)]
+    if not words or _reads_only(seen):
+        return False
+    return any(sort_of(word, seen) in _DECIDES for word in words)
+
+
+def _unpacks_over_home(seen: Seen) -> bool:
+    """A home folder itself as the place to unpack or patch in: which files that changes stands in the archive."""
+    words: list[Word] = []
+    if seen.name in {"tar", "gtar", "bsdtar"} and _unpacks(seen):
+        words = values_of(seen, ("-C", "--directory", "--one-top-level"))
+    elif seen.name in {"unzip", "7z", "7za", "patch", "unsquashfs", "cpio", "unrar", "ar", "bsdunzip"}:
+        words = values_of(seen, ("-d", "-o", "--directory", "-D"))
+    facts = seen.facts.paths
+    places = words or ([Word(seen.cwd)] if seen.cwd is not None and _unpacks_here(seen) else [])
+    return any(
+        CLASSES["home"](word, seen.cwd, facts)
+        or KEEPS_SECRETS.match(word.text) is not None
+        or sort_of(word, seen) in _DECIDES
+        for word in places
+    )
+
+
+def _unpacks_here(seen: Seen) -> bool:
+    if seen.name in {"tar", "gtar", "bsdtar"}:
+        return _unpacks(seen)
+    if seen.name in {"7z", "7za"}:
+        return seen.texts[:1] in (["x"], ["e"])
+    return seen.name in {"unzip", "bsdunzip"} and not seen.has("-l", "-t", "-p", "-v", "-Z")
+
+
+PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "writes_what_matters": _writes_what_matters,
+    "unpacks_over_home": _unpacks_over_home,
+}

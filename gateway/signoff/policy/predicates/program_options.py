@@ -1,0 +1,145 @@
+"""Options by which everyday programs empty a folder, or load and run code that their other words do not show."""
+
+import re
+from collections.abc import Callable
+
+from signoff.policy.seen import Seen
+from signoff.policy.shell import UNKNOWN, Word
+
+_SCRATCH = re.compile(r"(?:^|[/._-])(?:tmp|temp|scratch|cache|basetemp|pytest)|tmp(?:/|\Z)", re.I)
+_VIRTUAL = re.compile(r"(?:^|[/._-])v?env[\w.-]*/?\Z", re.I)
+
+
+def _empties_folder(seen: Seen) -> bool:
+    """`pytest --basetemp=src` and `venv --clear src` delete what is there; not where the name is that of scratch."""
+    if seen.name in {"venv", "virtualenv"}:
+        return seen.has("--clear") and any(not _VIRTUAL.search(word.text) for word in seen.operands)
+    return any(not _SCRATCH.search(word.text) for word in values_of(seen, ("--basetemp",)))
+
+
+def _clears_folder(seen: Seen) -> bool:
+    """What is deleted with everything in it before, or instead of, anything else."""
+    return seen.name == "remove_directory" or seen.has("--clear")
+
+
+def values_of(seen: Seen, names: tuple[str, ...], *, clustered: bool = False) -> list[Word]:
+    """The values of options in any way of writing, `--name VALUE`, `--name=VALUE`, `-nVALUE`, whatever the options of
+    the program are else; with `clustered` also behind other short options (`-sSLo VALUE`)."""
+    found: list[Word] = []
+    words = seen.words
+    short = tuple(name for name in names if len(name) == 2)
+    for place, word in enumerate(words):
+        text = word.text
+        if text[:1] != "-":
+            continue
+        name, equals, value = text.partition("=")
+        if text in names:
+            found += words[place + 1 : place + 2]
+        elif equals and name in names:
+            found.append(Word(value, given=word.given, content=word.content))
+        elif short and text.startswith(short):
+            found.append(Word(text[2:]))
+        elif clustered and text[1:2] != "-":
+            for at in (text.find(option[1], 2) for option in short):
+                if at > 0:
+                    found += [Word(text[at + 1 :])] if at + 1 < len(text) else words[place + 1 : place + 2]
+    return found
+
+
+_LOADS = ("-r", "--require", "--import", "--loader", "--experimental-loader", "--preload")
+_FROM_FILE = re.compile(r"(?:data|https?|file|blob):|\.{0,2}/|~", re.I)
+_NODE_LOADS = re.compile(r"--(?:require|import|loader|experimental-loader|eval)\b|(?:^|\s)-[re]\b|--inspect")
+_PHP_LOADS = re.compile(
+    r"\s*(?:auto_(?:prepend|append)_file|(?:zend_)?extension|sendmail_path|opcache\.preload|ffi\.|include_path)", re.I
+)
+_AWK_PARTS = frozenset(
+    {"filefuncs", "fnmatch", "inplace", "intdiv", "ordchr", "readdir", "readfile", "revoutput", "rwarray", "time"}
+    | {"assert", "join", "ctime", "getopt"}
+)
+
+
+def _loads_code(seen: Seen) -> bool:
+    """Code that an option has the program load before anything else."""
+    if seen.name.startswith("php"):
+        return any(_PHP_LOADS.match(word.text) for word in values_of(seen, ("-d", "--define")))
+    if seen.name in {"npm", "pnpm", "yarn", "npx"}:
+        texts = [word.text for word in values_of(seen, ("--node-options", "--node-option"))]
+        return any(_NODE_LOADS.search(text) or UNKNOWN in text for text in texts) or bool(
+            values_of(seen, ("--script-shell", "--init-module"))
+        )
+    if seen.name.endswith("awk"):
+        return any(word.text not in _AWK_PARTS for word in values_of(seen, ("-l", "--load")))
+    return any(_FROM_FILE.match(word.text) or word.given for word in values_of(seen, _LOADS))
+
+
+_HARMLESS_STEPS = re.compile(
+    r"\s*(?:c|cont|continue|n|next|s|step|r|return|b|break|tbreak|w|where|bt|l|list|ll|a|args|q|quit|until|u|up|d|down"
+    r"|whatis|h|help)(?:\s[\w.:/ ]*)?"
+)
+
+
+def _debugger_evaluates(seen: Seen) -> bool:
+    """`python -m pdb -c '!import os; …'`: whatever is no plain step is run as Python."""
+    return any(not _HARMLESS_STEPS.fullmatch(word.text) for word in values_of(seen, ("-c", "--command")))
+
+
+_STREAM = re.compile(r"/dev/(?:stdin|fd/)|/proc/[^/]+/fd/|-\Z")
+
+
+def is_stream(word: Word) -> bool:
+    """Whether a file is a substitution or a descriptor, whose content no file of the project holds."""
+    return word.given or not word.text.strip(UNKNOWN) or _STREAM.match(word.text) is not None
+
+
+def _script_is_stream(seen: Seen) -> bool:
+    """Rules for make, or a script for cmake, from a substitution or a descriptor."""
+    return any(map(is_stream, values_of(seen, ("-f", "--file", "--makefile", "-P"), clustered=True)))
+
+
+_VARIABLE = re.compile(r"[\w.-]+\s*(?::{0,3}|\+|\?|!)?=", re.A)
+_SHELL_SIGNS = re.compile(r"[;|&<>`\n]|\$[({]\s*(?:shell|eval|call|file|guile|foreach)\b|\$\(\(?\w+ ")
+_DOES_HARM = re.compile(
+    r"@?(?:\S*/)?(?:rm|sh|bash|dash|zsh|ksh|eval|exec|curl|wget|dd|sudo|doas|shred|find|unlink|mkfs\S*|chmod|chown|kill"
+    r"|nc|ncat|ssh|scp|rsync|git push|env|xargs|perl|ruby|node|php|python\d?(?:\.\d+)? -c)(?:\s|\Z)"
+)
+_PLAIN_SHELLS = re.compile(r"(?:/usr)?(?:/bin/)?(?:ba|da|z)?sh|rm -r?f|rm|node|perl|ruby|php|curl(?: -\w+)*|env|find")
+
+
+def _variable_runs(seen: Seen) -> bool:
+    """`make CC='rm -rf src;'`, `make 'X:=$(shell …)'`: rules run what variables hold."""
+    for word in seen.words[1:]:
+        match = _VARIABLE.match(word.text)
+        if match is None or word.text[:1] == "-":
+            continue
+        value = word.text[match.end() :].strip()
+        if "!" in match.group() or _SHELL_SIGNS.search(value):
+            return True
+        if _DOES_HARM.match(value) and not _PLAIN_SHELLS.fullmatch(value):
+            return True
+    return False
+
+
+_GLUED = re.compile(r"-[A-Za-z]*m(?:timeit|pdb|cProfile|profile|trace)")
+
+
+def _module_glued(seen: Seen) -> bool:
+    """`python -mtimeit TEXT`: the text behind it is not read as code when it is written like this."""
+    words = seen.command.words
+    return any(_GLUED.fullmatch(word.text) for word in words[1:3]) and len(words) > 2
+
+
+def _dc_runs(seen: Seen) -> bool:
+    """`dc -e '!command'`."""
+    return any("!" in word.text for word in values_of(seen, ("-e", "--expression")))
+
+
+PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "empties_folder": _empties_folder,
+    "clears_folder": _clears_folder,
+    "loads_code": _loads_code,
+    "debugger_evaluates": _debugger_evaluates,
+    "script_is_stream": _script_is_stream,
+    "variable_runs": _variable_runs,
+    "dc_runs": _dc_runs,
+    "module_glued": _module_glued,
+}

@@ -1,0 +1,150 @@
+"""Files that a text writes and then runs under another name, or has a tool read as its instructions."""
+
+import re
+from collections.abc import Callable
+
+from signoff.policy.predicates.program_options import values_of
+from signoff.policy.predicates.remote_code import program_file
+from signoff.policy.predicates.whole import absolute, per_script
+from signoff.policy.programs import program_name_of
+from signoff.policy.seen import Seen
+from signoff.policy.shell import Command, Script, Word
+from signoff.policy.shell.options import OptionSpec, arguments
+
+_COPIERS = frozenset({"cp", "gcp", "mv", "gmv", "ln", "gln", "install", "ginstall", "rsync", "ditto", "copy", "rename"})
+_COPY = OptionSpec(short_values="tSgmo", long_values=("target-directory", "suffix", "mode", "owner", "group"))
+_LINK = OptionSpec(short_values="tS", long_values=("target-directory", "suffix"))
+_INPUTS = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+
+
+@per_script
+def _written(script: Script) -> frozenset[str]:
+    """The files that the text writes by redirections and tee, as normal paths."""
+    found: set[str] = set()
+    for command in script.commands:
+        found.update(absolute(item.target.text, command.cwd) for item in command.redirects if item.writes)
+        if program_name_of(command) in {"tee", "gtee", "sponge"}:
+            found.update(absolute(word.text, command.cwd) for word in command.own_words[1:] if word.text[:1] != "-")
+    found.discard("/dev/null")
+    return frozenset(found)
+
+
+@per_script
+def _copied(script: Script) -> frozenset[str]:
+    """Where the text puts copies of files that it wrote, or links to them, and what it makes of an input."""
+    written, found = _written(script), set[str]()
+    for command in script.commands:
+        if program_name_of(command) in _COPIERS:
+            _copy(command, written, found)
+    return frozenset(found)
+
+
+def _copy(command: Command, written: frozenset[str], found: set[str]) -> None:
+    links = program_name_of(command) in {"ln", "gln"}
+    given = arguments(command.own_words, _COPY if program_name_of(command).endswith("install") else _LINK)
+    folders = [
+        option.value.text for option in given.options if option.name in {"-t", "--target-directory"} and option.value
+    ]
+    names = [word.text for _place, word in given.operands]
+    sources, target = (names, folders[0]) if folders else (names[:-1], names[-1] if names else "")
+    for source in sources:
+        place = absolute(target, command.cwd)
+        paths = {absolute(source, command.cwd)}
+        if links:
+            paths.add(absolute(source, place.rpartition("/")[0] or command.cwd))
+        if source in _INPUTS or paths & written or paths & found or any(_holds(path, written) for path in paths):
+            found.update((place, f"{place}/{source.rstrip('/').rpartition('/')[2]}"))
+
+
+def _holds(folder: str, written: frozenset[str]) -> bool:
+    """Whether a folder that is copied or moved holds a file that was written."""
+    return any(path.startswith(folder.rstrip("/") + "/") for path in written)
+
+
+_INTERPRETER = re.compile(
+    r"(?:[bdkrz]|mk|fi|tc|c|a)?a?sh|source|\.|(?:python|pypy|perl|ruby|php|lua|node|tcl)[\w.]*|nodejs|deno|bun|tsx|ts-node"
+    r"|luajit|Rscript|rscript|r|julia|elixir|groovy|guile|osascript|expect|tclsh|wish|busybox|emacs|raku|swift|go|java"
+)
+"""What runs the file that it is given."""
+
+
+def _runs_rewritten(seen: Seen) -> bool:
+    """A copy of a file, or a link to one, that the text wrote: what is in it was not followed to this name."""
+    copies = _copied(seen.script)
+    if not copies:
+        return False
+    if "/" in seen.words[0].text:
+        file: Word | None = seen.words[0]
+    else:
+        file = program_file(seen) if _INTERPRETER.fullmatch(seen.name) else None
+    if file is None:
+        return False
+    path = absolute(file.text, seen.cwd)
+    while path not in copies:
+        path = path.rpartition("/")[0]
+        if not path:
+            return False
+    return True
+
+
+_INSTRUCTIONS: dict[str, tuple[str, ...]] = {
+    "make": ("Makefile", "makefile", "GNUmakefile"),
+    "gmake": ("Makefile", "makefile", "GNUmakefile"),
+    "just": ("justfile", "Justfile", ".justfile"),
+    "task": ("Taskfile.yml", "Taskfile.yaml"),
+    "rake": ("Rakefile",),
+    "npm": ("package.json", ".npmrc"),
+    "pnpm": ("package.json", ".npmrc"),
+    "yarn": ("package.json", ".yarnrc", ".yarnrc.yml"),
+    "bun": ("package.json", "bunfig.toml"),
+}
+"""The files in which these tools find what they run."""
+
+
+def _instructed_here(seen: Seen) -> bool:
+    """A tool that runs what a file says, in a text that writes this file and whose commands nobody has read."""
+    written = _written(seen.script) | _copied(seen.script)
+    if not written:
+        return False
+    if seen.name.rpartition("/")[2] in {"make", "gmake", "just", "task", "rake"}:
+        named = values_of(seen, ("-f", "--file", "--makefile", "--justfile", "--taskfile", "--rakefile"))
+        if any(absolute(word.text, seen.cwd) in written for word in named):
+            return True
+        folders = values_of(seen, ("-C", "--directory", "-d", "--dir"))
+        return any(_beside(name, folder, seen) in written for name in _names(seen) for folder in (*folders, Word(".")))
+    if seen.name == "cmake":
+        return any(absolute(word.text, seen.cwd) in written for word in values_of(seen, ("-P",)))
+    if not seen.texts or seen.texts[0] in _NO_SCRIPTS:
+        return False
+    return any(_beside(name, Word("."), seen) in written for name in _names(seen))
+
+
+_NO_SCRIPTS = frozenset(
+    {"view", "ls", "list", "config", "init", "outdated", "why", "help", "info", "audit", "pkg", "version"}
+)
+
+
+def _names(seen: Seen) -> tuple[str, ...]:
+    return _INSTRUCTIONS.get(seen.name, ())
+
+
+def _beside(name: str, folder: Word, seen: Seen) -> str:
+    return absolute(f"{folder.text}/{name}" if folder.text != "." else name, seen.cwd)
+
+
+def _module_written(seen: Seen) -> bool:
+    """`python -m name`, where the text wrote `name.py` or a file of that package."""
+    written = _written(seen.script) | _copied(seen.script)
+    words = seen.command.words
+    places = [place for place, word in enumerate(words[:-1]) if word.text == "-m"]
+    if not written or not places:
+        return False
+    path = absolute(words[places[0] + 1].text.replace(".", "/"), seen.cwd)
+    return any(file == f"{path}.py" or file.startswith(f"{path}/__") for file in written)
+
+
+PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "runs_rewritten": _runs_rewritten,
+    "instructed_here": _instructed_here,
+    "module_written": _module_written,
+}

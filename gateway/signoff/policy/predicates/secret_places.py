@@ -1,0 +1,102 @@
+"""Secrets that are reached by where a command works or what it serves, or named inside of another language."""
+
+import re
+from collections.abc import Callable
+
+from signoff.policy.path_classes import CLASSES
+from signoff.policy.predicates.program_options import values_of
+from signoff.policy.predicates.secrets import KEEPS_SECRETS, ONLY_NAME, SECRET_VARIABLE_NAME
+from signoff.policy.seen import Seen
+from signoff.policy.shell import UNKNOWN, Word
+
+_MANY = frozenset({".", "./", ".."})
+
+
+def _works_in_secret_folder(seen: Seen) -> bool:
+    """In `~/.ssh` or `~/.aws`: a program that reads all files there, or one that is only known when it runs."""
+    cwd = seen.cwd
+    if cwd is None or seen.name in ONLY_NAME or not CLASSES["secret_file"](Word(cwd), None, seen.facts.paths):
+        return False
+    return any(
+        word.pattern is not None or word.text in _MANY or (UNKNOWN in word.text and word.text.strip(UNKNOWN) == "")
+        for word in seen.words[1:]
+    )
+
+
+_SERVED = ("-d", "--directory", "-t", "--root", "-r", "--dir", "--path", "-p")
+
+
+def _serves_secrets(seen: Seen) -> bool:
+    """A server of files for a home folder, the root, or a folder that holds secrets."""
+    if seen.name.startswith("php") and not seen.has("-S"):
+        return False
+    places = [*values_of(seen, _SERVED), *seen.operands]
+    facts = seen.facts.paths
+    if seen.cwd is not None and not any("/" in word.text or word.text[:1] in {".", "~"} for word in places):
+        places.append(Word(seen.cwd))
+    return any(
+        CLASSES["home"](word, seen.cwd, facts)
+        or CLASSES["root"](word, seen.cwd, facts)
+        or CLASSES["secret_file"](word, seen.cwd, facts)
+        or KEEPS_SECRETS.match(word.text) is not None
+        for word in places
+    )
+
+
+_SETTING = re.compile(
+    r"(?:.*[:._*-])?(?:_?auth(?:token)?|_?password|extraheader|token|oauth\w*|api-?key|secret|private-?key|accesskey)\Z",
+    re.I,
+)
+
+
+def _prints_secret_setting(seen: Seen) -> bool:
+    """`npm config get //host/:_authToken`, `git config --get-all http.extraheader`."""
+    texts = seen.texts
+    if texts[:1] != ["config"]:
+        return seen.name in {"npm", "pnpm"} and texts[:1] == ["get"] and any(map(_SETTING.match, texts[1:]))
+    names = [text for text in texts[1:] if text not in {"get", "list", "--"}]
+    return len(names) == 1 and _SETTING.match(names[0]) is not None
+
+
+_FROM_ENVIRONMENT = re.compile(
+    r"\$?\bENV\b(?:\.|\[\s*[\"'])(\w+)|\benv\.(\w+)|\b(?:str)?env\(\s*[\"']?(\w+)|\$__prog_env"
+)
+
+
+def _filter_prints_secret(seen: Seen) -> bool:
+    """`jq -n '$ENV.API_TOKEN'`: a filter that takes a secret from the environment and shows it."""
+    if any(redirect.writes and redirect.target.text[:5] != "/dev/" for redirect in seen.command.redirects):
+        return False
+    return any(
+        SECRET_VARIABLE_NAME.fullmatch(name) is not None
+        for word in seen.words[1:]
+        for match in _FROM_ENVIRONMENT.finditer(word.text)
+        for name in match.groups()
+        if name
+    )
+
+
+_QUOTED = re.compile(r"'([^'\n]{2,400})'|\"([^\"\n]{2,400})\"")
+
+
+def _statement_names_secret(seen: Seen) -> bool:
+    """A statement or a filter that names a secret file in quotes: `select * from read_text('~/.ssh/id_rsa')`."""
+    texts = [word.text for word in seen.words[1:]]
+    if seen.command.stdin:
+        texts.append(seen.command.stdin)
+    return any(
+        "/" in name and CLASSES["secret_file"](Word(name), seen.cwd, seen.facts.paths)
+        for text in texts
+        for match in _QUOTED.finditer(text)
+        for name in match.groups()
+        if name
+    )
+
+
+PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "works_in_secret_folder": _works_in_secret_folder,
+    "serves_secrets": _serves_secrets,
+    "prints_secret_setting": _prints_secret_setting,
+    "filter_prints_secret": _filter_prints_secret,
+    "statement_names_secret": _statement_names_secret,
+}

@@ -1,0 +1,177 @@
+"""What judging costs: no text, however it repeats itself, may take long.
+
+The expressions and loops that texts once made quadratic are tried on a text and on one of twice its length: what is
+linear takes twice as long, what is quadratic four times.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from tests.unit.policy.test_parser_survives import HUGE
+
+from signoff.policy import JudgeContext, graphql, judge, sql
+from signoff.policy.findings import find
+from signoff.policy.paths import PathFacts, is_root
+from signoff.policy.predicates import indirect, inline_code, secrets, shell_env
+from signoff.policy.ruleset import shipped
+from signoff.policy.seen import OwnFacts
+from signoff.policy.shell import Command, Script, Word
+from signoff.policy.shell.deadline import Deadline, OutOfTimeError
+from signoff.policy.shell.embedded import shell_texts
+
+CONTEXT = JudgeContext(kind="chat", attended=True, home="/home/ana", cwd="/home/ana/project")
+
+
+def _editor(language: str, text: str) -> None:
+    inline_code._has(inline_code._VI_LOADS if language == "vi" else inline_code._DEBUGGER_CALLS, text)
+    shell_texts(language, text)
+
+
+LINEAR: list[tuple[str, Callable[[str], object], str, str, int]] = [
+    # name, what is done, repeated, behind, how often for the shorter text
+    ("debugger, empty lines", lambda text: _editor("escape", text), "\n", "", 8000),
+    ("debugger, blanks", lambda text: _editor("escape", text), " \n", "", 5000),
+    ("editor, blanks", lambda text: _editor("vi", text), " ", "", 8000),
+    ("editor, blanks behind a command", lambda text: _editor("vi", ":w" + text), " ", "", 8000),
+    ("editor, silent lines", lambda text: _editor("vi", text), "\nsilent\n", "", 1500),
+    ("javascript, blanks behind a call", lambda text: shell_texts("javascript", "exec" + text), " ", "", 8000),
+    ("awk, quotes without a partner", lambda text: shell_texts("awk", text), '"\\', "", 7000),
+    ("awk, slashes without a partner", lambda text: shell_texts("awk", text), "/\\", "", 7000),
+    ("stars", lambda text: is_root(Word(text, pattern=text), "/", PathFacts()), "*/", "", 8000),
+    ("graphql, strings without an end", lambda text: graphql.changes("{a " + text), '\\"""\n', "", 6000),
+    ("sql", sql._statements, "$a$ $b$ ", "", 900),
+    ("addresses", secrets._ADDRESS_SECRET.search, "://a", "$x", 8000),
+    ("variables with defaults", secrets._SECRET_VARIABLE.search, "${TOKEN-", "", 4000),
+    ("variables cut short", lambda text: secrets._CUT_SHORT.sub("", text), "${a+", "", 8000),
+    ("searches", secrets._takes, "grep ", "", 8000),
+    ("options of pagers", shell_env._PLAIN_PAGER.fullmatch, " --a", " $", 4000),
+    ("options of packers", lambda text: indirect._PACKERS.fullmatch("gzip" + text), " --a", " $", 4000),
+]
+
+
+def _took(work: Callable[[], object]) -> float:
+    """The least of three runs, in seconds of this thread's own time."""
+    times = []
+    for _ in range(3):
+        start = time.thread_time()
+        work()
+        times.append(time.thread_time() - start)
+    return min(times)
+
+
+@pytest.mark.parametrize(("work", "part", "end", "count"), [row[1:] for row in LINEAR], ids=[row[0] for row in LINEAR])
+def test_twice_as_long_takes_no_more_than_three_times_as_long(
+    work: Callable[[str], object], part: str, end: str, count: int
+) -> None:
+    short, double = part * count + end, part * count * 2 + end
+    assert _took(lambda: work(double)) < 3 * _took(lambda: work(short)) + 0.003
+
+
+def test_longer_sql_than_is_read_is_unknown() -> None:
+    assert sql.effect("select 1; " * (sql.MAX_CHARS // 10 + 1)) == "unknown"
+    assert sql.effects(["select 1; " * (sql.MAX_CHARS // 20 + 1)] * 2) == {"unknown"}
+    assert sql.effects(["select 1", "drop table x"]) == {"reads", "destroys"}
+    long = judge("command", f"psql -c '{'select 1; ' * 20_000}'", CONTEXT)
+    assert long.verdict == "ask"
+    assert "sql.unknown" in long.rule_keys
+
+
+def test_longer_texts_of_editors_than_are_searched_count_as_doing_more() -> None:
+    text = "p 1\n" * (inline_code.MAX_SEARCHED_CHARS // 4 + 1)
+    assert "inline_code.starts_programs" in judge("command", f"gdb -batch -ex '{text}' a", CONTEXT).rule_keys
+
+
+class _Clock:
+    """Moves on by one second whenever it is asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self) -> float:
+        self.asked += 1
+        return float(self.asked)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("ls", "x" * 2000), ("ls", *("x",) * 200)],
+    ids=["a long word", "many words"],
+)
+def test_the_clock_is_looked_at_before_each_rule_for_a_long_command(words: tuple[str, ...]) -> None:
+    clock = _Clock()
+    found = tuple(Word(word) for word in words)
+    command = Command(words=found, own=len(found), source=" ".join(words))
+    with pytest.raises(OutOfTimeError):
+        find(Script(commands=(command,)), shipped(), OwnFacts(), Deadline(clock, 1.5))
+    assert clock.asked < 10
+
+
+def test_the_clock_is_looked_at_between_long_commands() -> None:
+    clock = _Clock()
+    commands = tuple(
+        Command(words=(Word(f"p{number}"), Word("x" * 2000)), own=2, source="x" * 2000) for number in range(6)
+    )
+    with pytest.raises(OutOfTimeError):
+        find(Script(commands=commands), shipped(), OwnFacts(), Deadline(clock, 3.5))
+    assert clock.asked < 10
+
+
+WIDE: list[tuple[str, str, int, str]] = [
+    # before, repeated, how often, behind
+    ("git ", "-c a=b ", 5000, "status"),
+    ("git commit -m '", "a ", 50_000, "'"),
+    ("tar -cf a ", "--checkpoint-action=exec=x ", 9000, "b"),
+    ("tar --exclude=", "*", 50_000, " -cf a b"),
+    ("curl ", "-d a=b ", 10_000, "http://x"),
+    ("curl http://", "1.", 50_000, ""),
+    ("curl $x '", "://", 30_000, "'"),
+    ("sed '", "1", 4000, "'"),
+    ("sed '", "\n", 100_000, "'"),
+    ("sed '", "s/a/b/;", 30_000, "'"),
+    ("awk '", 'print "a";', 20_000, "'"),
+    ("awk '", '"\\', 15_000, "'"),
+    ("perl -e '", "print 1;", 25_000, "'"),
+    ("perl -e '", "$x{", 1300, "'"),
+    ("node -e '", '"\\', 2000, "'"),
+    ("node -e '", "exec ", 6000, "'"),
+    ("vim -c '", " ", 30_000, "'"),
+    ("vim -c '", "\nsilent\n", 4000, "'"),
+    ("gdb -ex '", " \n", 15_000, "'"),
+    ("psql -c '", "select 1;", 22_000, "'"),
+    ("psql ", "-c 'select 1' ", 10_000, ""),
+    ("gh api graphql -f query='", "query a{b}", 6000, "'"),
+    ("gh api graphql -f query='{a ", '\\"""\n', 12_000, "'"),
+    ("python -c '", "print(1);", 20_000, "'"),
+    ("python -c '", "(", 4000, "'"),
+    ("rm ", "*/", 60_000, ""),
+    ("rm -rf /", "*/..", 10_000, "/"),
+    ("rm -rf ", "$x", 20_000, ""),
+    ("rm -rf ", "x ", 50_000, ""),
+    ("cat ", "ca.", 1365, "x"),
+    ("cat ", "chrome/" * 580 + " ", 200, ""),
+    ("cat ", ".env ", 20_000, ""),
+    ("tee ", ".ssh/" * 800 + " ", 200, ""),
+    ("rm ", "[a", 60_000, ""),
+    ("export ", "A=b ", 30_000, ""),
+    ("echo $x ", "${a+", 20_000, ""),
+    ("PAGER='less", " --a", 9000, " $' git log"),
+    ("", "ln -s /etc x;", 9000, ""),
+    ("", "env | grep a;", 9000, ""),
+    ("", "echo a > /etc/f;", 8000, ""),
+    ("cat <<'E'\n", "a b c\n", 160_000, "E\n"),
+    ("echo '", "a ", 500_000, "'"),
+]
+MOST_S = 0.5
+"""Five times of what a quiet machine may take (100 ms): other work on it makes caches cold."""
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("case", [*HUGE, *WIDE], ids=lambda case: ascii(case[0] + case[1])[:30])
+def test_every_text_has_its_verdict_soon(case: tuple[str, str, int, str]) -> None:
+    before, repeated, count, behind = case
+    text = before + repeated * count + behind
+    assert _took(lambda: judge("command", text, CONTEXT)) < MOST_S

@@ -29,11 +29,13 @@ SLOW = tuple(
         "unit/doctor/test_doctor.py",
         "unit/doctor/test_mistakes.py",
         "unit/drill/test_drill.py",
+        "unit/policy/test_costs.py",
+        "unit/policy/test_properties.py",
         "scenarios/test_several.py",
         "scenarios/test_several_deaf.py",
     )
 )
-"""Where each test starts processes or a browser: only those marked `quick` are in the quick suite."""
+"""Where each test starts processes or a browser, or tries very many texts: only those marked `quick` are in the quick suite."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

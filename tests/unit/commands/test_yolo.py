@@ -80,7 +80,14 @@ async def test_what_it_let_pass_runs_once_and_says_why(world: World) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "minutes"), [("/yolo 5", 5), ("/yolo 1", 1), ("!YOLO 1440", 1440), ("/yolo 2h", 120), ("/yolo 45m", 45)]
+    ("typed", "minutes"),
+    [
+        ("/yolo 5", 5),
+        ("/yolo 1", 1),
+        pytest.param("!YOLO 1440", 1440, marks=pytest.mark.heavy),
+        ("/yolo 2h", 120),
+        ("/yolo 45m", 45),
+    ],
 )
 async def test_how_long(world: World, typed: str, minutes: int) -> None:
     await world.type(typed)

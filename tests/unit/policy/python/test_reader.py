@@ -218,9 +218,10 @@ def test_time_is_bounded_by_the_clock_that_is_given() -> None:
     assert "it takes too long to read" in script.problems
 
 
+@pytest.mark.heavy
 def test_commands_share_the_time_of_the_code() -> None:
     clock = time.thread_time
     text = "import os\n" + "".join(f"os.system('{n}' + 'x=(' * 4000)\n" for n in range(50))
     began = clock()
     assert read_python(text).problems
-    assert clock() - began < 0.5
+    assert clock() - began < 2, "each of the fifty might take the whole time otherwise"

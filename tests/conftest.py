@@ -35,7 +35,8 @@ SLOW = tuple(
         "scenarios/test_several_deaf.py",
     )
 )
-"""Where each test starts processes or a browser, or tries very many texts: only those marked `quick` are in the quick suite."""
+"""Where each test starts processes or a browser, or tries very many texts: only those marked `quick` are in the quick
+suite."""
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -151,6 +151,7 @@ async def told_at_every_hop(chat: Transport, folder: Path, at_once: int, *, to_t
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.heavy_on("telegram-webhook", "discord-gateway", "discord-http", "slack-socket", "slack-http", "console")
 async def test_killed_at_any_hop_nothing_is_lost_or_run_twice(chat: Transport, tmp_path: Path, thorough: bool) -> None:
     """At length: the card tells the end, too, where an edit of it was under way."""
     await told_at_every_hop(chat, tmp_path, 6, to_the_end=thorough)

@@ -204,6 +204,7 @@ def test_it_can_be_ended_at_any_time_and_says_what_was_withdrawn(tmp_path: Path,
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.heavy
 def test_narrow_terminals_and_no_colour_are_respected(tmp_path: Path) -> None:
     with terminal(tmp_path, columns=60) as shown:
         shown.until("[1]")

@@ -119,7 +119,6 @@ async def slack_section(
 # --- Telegram, and the gateway itself --------------------------------------------------------------
 
 
-@pytest.mark.quick
 async def test_a_sound_set_up_has_no_problem_and_is_left_as_it_is(patient: Patient, telegram: TelegramPlatform) -> None:
     patient.configure(await telegram_section(telegram), (f"telegram:{ANA}", f"telegram:{GROUP}"))
     await telegram.say(ANA, ANA, "/pending")

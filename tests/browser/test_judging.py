@@ -90,7 +90,7 @@ async def test_a_time_box_in_the_open_and_what_revoking_ends(browser: Browser, h
     await page.get_by_role("link", name="Grants").click()
     row = page.get_by_role("row").filter(has_text="exactly this text")
     await expect(page.get_by_role("row").filter(has_text="and ends with it")).to_contain_text(
-        "Recursive deletes (by rm)"
+        "Recursive deletes (by rm: in "
     )
     assert await grave(page) == []
     await row.get_by_role("button", name="Revoke").click()

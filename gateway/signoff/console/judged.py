@@ -75,41 +75,40 @@ def judged(row: ApprovalRequest, profile: Profile) -> Judged:
     notes = _notes(found)
     if now is not None:
         notes += (t("why.changed", rules=", ".join(map(safe_name, now)) or "none"),)
-    asked = Asked(
-        kind=kind_of(row.action),
-        severity=row.severity,
-        coverage=row.coverage,
-        once_only=row.once_only,
-        unread_file=row.unread_file,
-    )
     return Judged(
         title=_title(row.severity, row.description, row.rule_keys),
         decided=decided_line(row),
         nodes=_nodes(found),
         more=_more(found),
         notes=notes,
-        reach=reach(asked, profile) if row.rung in ("", PERSON_RUNG) and row.outcome != "blocked" else None,
+        reach=reach(_asked(row.action, row), profile)
+        if row.rung in ("", PERSON_RUNG) and row.outcome != "blocked"
+        else None,
         digest=t("why.digest", digest=row.digest),
+    )
+
+
+def _asked(action: Action, said: ApprovalRequest | Verdict) -> Asked:
+    """What a standing approval would have to cover, by a request's row or a verdict alone."""
+    return Asked(
+        kind=kind_of(action),
+        severity=said.severity,
+        coverage=said.coverage,
+        once_only=said.once_only,
+        unread_file=said.unread_file,
     )
 
 
 def foreseen(action: Action, found: Explanation, profile: Profile) -> Judged:
     """What would become of an action, with every rung of the ladder."""
     verdict = found.verdict
-    asked = Asked(
-        kind=kind_of(action),
-        severity=verdict.severity,
-        coverage=verdict.coverage,
-        once_only=verdict.once_only,
-        unread_file=verdict.unread_file,
-    )
     return Judged(
         title=_title(verdict.severity, verdict.description, verdict.rule_keys),
         decided=_setting(verdict),
         nodes=_nodes(found),
         more=_more(found),
         notes=_notes(found),
-        reach=reach(asked, profile) if verdict.verdict == "ask" else None,
+        reach=reach(_asked(action, verdict), profile) if verdict.verdict == "ask" else None,
         ladder=tuple(
             Step(
                 name=t(f"console.rung.{rung.rung}"),

@@ -4,12 +4,13 @@ from signoff.policy.allow import Allowlist
 from signoff.policy.contexts import ActionKind, JudgeContext
 from signoff.policy.ladder import LADDER, judge
 from signoff.policy.unwrap import unwrapped
-from signoff.policy.verdict import Severity, Verdict, VerdictWord
+from signoff.policy.verdict import DecisionWord, Severity, Verdict, VerdictWord
 
 __all__ = [
     "LADDER",
     "ActionKind",
     "Allowlist",
+    "DecisionWord",
     "JudgeContext",
     "Severity",
     "Verdict",

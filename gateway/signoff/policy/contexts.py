@@ -25,12 +25,20 @@ from signoff.policy.shell.deadline import Deadline, GivenUpError
 from signoff.policy.shell.machine import TOO_DEEP
 from signoff.policy.unknown import UnknownCommands
 from signoff.policy.warming import warm
+from signoff.presence import JOBS
 
 Mode = Literal["deny", "approve", "defer"]
 ActionKind = Literal["command", "code", "tool", "file_write", "rule", "elicitation"]
 
 JUDGING_BUDGET_S = 0.03
-"""The time for comparing what was read with deny rules and rules; with the time for reading it stays below 100 ms."""
+"""The least time for comparing what was read with deny rules and rules; with the time for reading it stays below
+100 ms."""
+
+VERDICT_BUDGET_S = 0.095
+"""The time for all of a long text: what reading leaves of it is for the rules."""
+
+LONG_CHARS = 4096
+"""A shorter text is far from needing its time."""
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ODD_NAME = "its environment has a name that no variable of a shell can have"
@@ -54,7 +62,7 @@ _ZSH_ONLY = re.compile(
 )
 _WINDOWS_MARKS = ("%", "!", "$env:", "${env:", "env:")
 
-NEVER_ATTENDED = frozenset({"single_query", "cron", "webhook"})
+NEVER_ATTENDED: frozenset[str] = frozenset(JOBS)
 """Kinds of sessions in which nobody is there, whoever listens."""
 
 
@@ -66,12 +74,15 @@ class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
     `own_paths` and `own_pid` are the gateway's (absolute paths). `home` and `cwd` are those of the user the command
     would run as, None where they are not known. `language` names the language of a code action. `env` is what is set
     around a command. `files` are all that a file write touches; `reviewed` are those whose content was read before
-    asking. `rules` are the profile's, None for those that come with the package.
+    asking. `tool_gate` is what the operator wants of calls of this tool; `can_stage` says that an executor is there
+    which could run the action later. `rules` are the profile's, None for those that come with the package. `fields`
+    says that a server's question asks for fields, which no setting can fill in.
     """
 
     shell: str | None = None
     kind: str | None = None
     attended: bool = False
+    fields: bool = False
     mode: Literal["manual", "off"] = "manual"
     bypass: bool = False
     bypass_words: str = ""
@@ -91,6 +102,8 @@ class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
     env: tuple[tuple[str, str], ...] = ()
     files: tuple[str, ...] = ()
     reviewed: tuple[str, ...] = ()
+    tool_gate: Literal["", "inline", "deferred"] = ""
+    can_stage: bool = False
 
     @property
     def somebody(self) -> bool:
@@ -198,10 +211,13 @@ def read(action_kind: ActionKind, text: str, context: JudgeContext, clock: Calla
     """Read the text of an action. Never raises on any text."""
     warm()  # the time that loading the tables takes is not this text's
     try:
+        begun = clock() if len(text) > LONG_CHARS else None
         inner = _inner(action_kind, text, context, clock)
+        left_s = 0.0 if begun is None else VERDICT_BUDGET_S - (clock() - begun)
+        deadline = Deadline(clock, max(left_s, JUDGING_BUDGET_S))
     except (RecursionError, MemoryError):
-        inner = Inner(Script(problems=(TOO_DEEP,)))
-    return Subject(action_kind, text, context, inner, Deadline(clock, JUDGING_BUDGET_S))
+        inner, deadline = Inner(Script(problems=(TOO_DEEP,))), Deadline(clock, JUDGING_BUDGET_S)
+    return Subject(action_kind, text, context, inner, deadline)
 
 
 def _inner(action_kind: ActionKind, text: str, context: JudgeContext, clock: Callable[[], float]) -> Inner:

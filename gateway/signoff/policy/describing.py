@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from signoff.policy.contexts import Subject
 from signoff.policy.path_classes import CLASSES
 from signoff.policy.protected import PROTECTED_KEY, is_protected
@@ -112,10 +114,17 @@ def _programs(script: Script) -> str:
     names = [command.words[0].text for command in script.commands if command.words]
     if not names:
         return "runs no program"
+    if len(names) == 1:
+        return _one_program(names[0])
     programs = list(dict.fromkeys(name.rpartition("/")[2] or name for name in names))
     listed = ", ".join(short(name, MAX_NAME_CHARS) for name in programs[:MAX_PROGRAMS])
     more = len(programs) - MAX_PROGRAMS
     return f"runs {listed} and {more} more" if more > 0 else f"runs {listed}"
+
+
+@lru_cache(maxsize=256)
+def _one_program(name: str) -> str:
+    return f"runs {short(name.rpartition('/')[2] or name, MAX_NAME_CHARS)}"
 
 
 def _language(subject: Subject) -> str:

@@ -19,7 +19,7 @@ from signoff.policy.ruleset import RuleSet
 from signoff.policy.shell import UNKNOWN, Command, carriers
 from signoff.policy.shell.deadline import Deadline, GivenUpError
 from signoff.policy.shell.model import Place
-from signoff.policy.verdict import Severity, Verdict, VerdictWord
+from signoff.policy.verdict import DecisionWord, Severity, Verdict, VerdictWord
 from signoff.policy.warming import warm
 
 TELLING_BUDGET_S = 0.015
@@ -71,7 +71,7 @@ class RungSaid(msgspec.Struct, frozen=True, kw_only=True):
     """One rung of the ladder: what it said, or that it passed the action on, or that it was not reached."""
 
     rung: str
-    verdict: VerdictWord | None = None
+    verdict: DecisionWord | None = None
     said: str = ""
     reached: Literal["passed on", "decided", "not reached"]
 

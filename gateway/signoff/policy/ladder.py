@@ -14,13 +14,15 @@ import msgspec
 
 from signoff.policy import deny, floors, windows
 from signoff.policy.contexts import ActionKind, JudgeContext, Mode, Subject, read
-from signoff.policy.describing import describe, protected_file, reach, reasons, rule_keys, short
+from signoff.policy.describing import MAX_NAME_CHARS, describe, protected_file, reach, reasons, rule_keys, short
 from signoff.policy.protected import PROTECTED_KEY
 from signoff.policy.scripts import unread_file
 from signoff.policy.shell.deadline import GivenUpError
 from signoff.policy.shell.machine import TOO_DEEP
 from signoff.policy.verdict import Verdict
 
+TOOL_GATE = "approvals.tool_gate.require_approval"
+"""The setting that names the tools of the gate."""
 MAX_ALLOWING = 8
 """As many of the rules that allowed a script are named."""
 
@@ -185,8 +187,9 @@ def _protected(subject: Subject) -> Verdict | None:
 
 
 def _bypass(subject: Subject) -> Verdict | None:
-    # A text that could not be read may hide a floor, and a bypass does not reach below the floors.
-    if subject.unread:
+    # A text that could not be read may hide a floor, and a bypass does not reach below the floors. What a server asks
+    # to be told, only a person can say.
+    if subject.unread or subject.context.fields:
         return None
     if subject.context.mode == "off":
         reason = "Approvals are switched off (approvals.mode)."
@@ -219,12 +222,55 @@ def _rules(subject: Subject) -> Verdict | None:
     return _allowed(subject, "rules", "Rules allow every command in it.", keys=keys)
 
 
+def _tool_gate(subject: Subject) -> Verdict | None:
+    """Calls of tools that the operator wants approved: asked about where somebody is there and that is allowed, else
+    kept, whatever the session's own setting says of actions in general."""
+    context = subject.context
+    if subject.action_kind != "tool" or not context.tool_gate:
+        return None
+    if context.tool_gate == "inline" and context.somebody:
+        return None
+    wanted = "Nobody is there to ask" if context.tool_gate == "inline" else "It is kept for a later yes"
+    if context.can_stage:
+        reason = f"{wanted}; a person decides later (approvals.tool_gate)."
+        return _staged(subject, "tool_gate", TOOL_GATE, reason)
+    description, severity = describe(subject)
+    return Verdict(
+        verdict="block",
+        description=description,
+        severity=severity,
+        why=(f"{wanted}, but that needs a registered executor for {_runnable(subject)}, and there is none.",),
+        rung="tool_gate",
+        setting=TOOL_GATE,
+        missing=_runnable(subject),
+    )
+
+
+def _staged(subject: Subject, rung: str, setting: str, reason: str) -> Verdict:
+    description, severity = describe(subject)
+    label, breadth, coverage = reach(subject) if subject.action_kind == "tool" else ("", "", ())
+    return Verdict(
+        verdict="stage",
+        rule_keys=rule_keys(subject),
+        description=description,
+        severity=severity,
+        why=(reason, *reasons(subject)),
+        rung=rung,
+        setting=setting,
+        label=label,
+        breadth=breadth,
+        coverage=coverage,
+    )
+
+
 def _nobody(subject: Subject) -> Verdict | None:
     context = subject.context
     if context.somebody:
         return None
     setting, mode = _unattended_setting(context)
-    if mode == "approve" and not subject.unread:
+    if mode == "defer" and context.can_stage:
+        return _staged(subject, "nobody", setting, f"Nobody is there to ask, and {setting} is defer.")
+    if mode == "approve" and not subject.unread and not context.fields:
         return _allowed(subject, "nobody", f"Nobody is there to ask, and {setting} is approve.", setting=setting)
     description, severity = describe(subject)
     return Verdict(
@@ -235,6 +281,7 @@ def _nobody(subject: Subject) -> Verdict | None:
         why=(_unattended_reason(subject, setting, mode), *reasons(subject)),
         rung="nobody",
         setting=setting,
+        missing=_runnable(subject) if mode == "defer" else "",
     )
 
 
@@ -252,10 +299,19 @@ def _unattended_reason(subject: Subject, setting: str, mode: Mode) -> str:
     if subject.context.kind is None:
         return f"It belongs to no session, so nobody can be asked ({setting})."
     if mode == "defer":
-        return f'{setting} = "defer" needs a registered executor for {subject.action_kind} actions, and there is none.'
+        return f'{setting} = "defer" needs a registered executor for {_runnable(subject)}, and there is none.'
+    if mode == "approve" and subject.context.fields:
+        return f"Nobody is there to ask, and {setting} cannot fill in what the server asks for."
     if mode == "approve":
         return f"Nobody is there to ask, and {setting} approves only what can be read."
     return f"Nobody is there to ask, and {setting} is deny."
+
+
+def _runnable(subject: Subject) -> str:
+    """What an executor would have to be registered for."""
+    if subject.action_kind == "tool":
+        return f"tool {short(subject.text, MAX_NAME_CHARS)}"
+    return f"{subject.action_kind} actions"
 
 
 def _person(subject: Subject) -> Verdict:
@@ -309,6 +365,7 @@ LADDER: tuple[Rung, ...] = (
     Rung("bypass", _bypass),
     Rung("allowlist", _allowlist),
     Rung("rules", _rules),
+    Rung("tool_gate", _tool_gate),
     Rung("nobody", _nobody),
     Rung("person", _person),
 )

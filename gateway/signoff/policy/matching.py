@@ -203,9 +203,18 @@ class _Subcommand:
 
     def __init__(self, entries: tuple[str, ...], *, unknown: bool) -> None:
         self.single = frozenset(entry for entry in entries if " " not in entry and not entry.endswith("*"))
-        self.longer = [[any_ending((part,)) for part in entry.split()] for entry in entries if entry not in self.single]
+        longer = [entry.split() for entry in entries if entry not in self.single]
+        starts = {parts[0] for parts in longer if not parts[0].endswith("*")}
+        self.longer = {start: self._behind(longer, start) for start in starts}
+        self.starred = self._behind(longer, "")
         self.starts = first_words(entries)
         self.unknown = unknown
+
+    @staticmethod
+    def _behind(entries: list[list[str]], first: str) -> list[list[Callable[[str], bool]]]:
+        """The tests of the entries that may begin with a word, in their order."""
+        fitting = (parts for parts in entries if parts[0] == first or parts[0][-1] == "*")
+        return [[any_ending((part,)) for part in parts] for parts in fitting]
 
     def fits(self, seen: Seen) -> bool:
         """Whether the command has one of the subcommands."""
@@ -223,7 +232,7 @@ class _Subcommand:
             return 1
         if self.starts is not None and first not in self.starts:
             return 0
-        for parts in self.longer:
+        for parts in self.longer.get(first, self.starred):
             if len(operands) >= len(parts) and all(
                 fits(operand.text) or (self.unknown and UNKNOWN in operand.text)
                 for fits, operand in zip(parts, operands, strict=False)

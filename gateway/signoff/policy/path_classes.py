@@ -235,11 +235,22 @@ def _hint(name: str) -> re.Pattern[str]:
     return re.compile(_HINTS[name], re.M)
 
 
+@cache
+def _some_hint() -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{hint})" for hint in _HINTS.values()), re.M)
+
+
+@lru_cache(maxsize=256)
+def _folder_hints_some(cwd: str) -> bool:
+    return any(_folder_hints(name, cwd) for name in _HINTS)
+
+
 def prepare() -> None:
     """Make the expressions of all classes."""
     for name in _TEXTS:
         _compiled(name)
         _hint(name)
+    _some_hint()
 
 
 @lru_cache(maxsize=256)
@@ -269,8 +280,9 @@ def may_be_of(name: str, words: tuple[Word, ...], cwd: str | None) -> bool:
     """Whether one of a command's words may be of a class, told by all of them together."""
     if cwd is not None and _folder_hints(name, cwd):
         return True
-    if any(word.pattern is not None for word in words):
-        return True
+    for word in words:
+        if word.pattern is not None:
+            return True
     text = "\n".join([word.text for word in words])
     return not text.isascii() or _hint(name).search(text.lower()) is not None
 
@@ -291,6 +303,9 @@ TEXT_CLASSES = frozenset(_TEXTS) - {"raw_device"}
 
 @lru_cache(maxsize=4096)
 def _all_of(text: str, globbed: bool, cwd: str | None, home: str | None) -> frozenset[str]:
+    hinted = globbed or not text.isascii() or _some_hint().search(text.lower()) is not None
+    if not hinted and (cwd is None or not _folder_hints_some(cwd)):
+        return frozenset()
     names = (name for name in TEXT_CLASSES if globbed or may_fit(name, text, cwd))
     return frozenset(name for name in names if _fits(name, text, globbed, cwd, home))
 

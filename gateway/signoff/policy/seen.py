@@ -31,7 +31,8 @@ class Seen:
     """
 
     __slots__ = (
-        "_flags", "_given", "_long", "_operands", "_read", "_texts", "command", "facts", "name", "script", "words",
+        "_dashed", "_flags", "_given", "_long", "_operands", "_read", "_texts", "command", "facts", "name", "script",
+        "words",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +53,7 @@ class Seen:
         self._read = read
         self._given: Arguments | None = None
         self._operands: list[Word] | None = None
+        self._dashed: list[tuple[int, Word]] | None = None
         self._texts: list[str] | None = None
         self._flags: frozenset[str] | None = None
         self._long: tuple[str, ...] = ()
@@ -76,6 +78,13 @@ class Seen:
         if self._texts is None:
             self._texts = [word.text for word in self.operands]
         return self._texts
+
+    @property
+    def dashed(self) -> list[tuple[int, Word]]:
+        """The words that begin with a dash, however the program reads them, with their places."""
+        if self._dashed is None:
+            self._dashed = [(place, word) for place, word in enumerate(self.words) if word.text[:1] == "-"]
+        return self._dashed
 
     @property
     def cwd(self) -> str | None:

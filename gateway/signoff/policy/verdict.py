@@ -5,6 +5,9 @@ from typing import Literal
 import msgspec
 
 VerdictWord = Literal["allow", "ask", "block"]
+"""What a rule may say."""
+DecisionWord = Literal["allow", "ask", "block", "stage"]
+"""What the ladder may say; `stage`: the action is kept for a later yes."""
 Severity = Literal["low", "medium", "high", "critical"]
 
 SEVERITIES: tuple[Severity, ...] = ("low", "medium", "high", "critical")
@@ -24,10 +27,11 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     once each of its own names is. All three are empty where only this exact action could be covered.
 
     `once_only` says that no standing approval may be given at all, and `unread_file` names the file that is the reason,
-    where one is. `reviewable` says that the automatic reviewer may look at it before a person does.
+    where one is. `reviewable` says that the automatic reviewer may look at it before a person does. `missing` names
+    what an executor would have to be registered for, where the action is blocked because none is.
     """
 
-    verdict: VerdictWord
+    verdict: DecisionWord
     rule_keys: tuple[str, ...] = ()
     description: str
     severity: Severity
@@ -40,6 +44,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     once_only: bool = False
     unread_file: str = ""
     reviewable: bool = False
+    missing: str = ""
 
 
 def graver(one: Severity, other: Severity) -> Severity:

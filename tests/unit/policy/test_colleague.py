@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from signoff.policy import JudgeContext, judge
-from signoff.policy.verdict import VerdictWord
+from signoff.policy.verdict import DecisionWord, VerdictWord
 
 HOME = "/home/ana"
 CONTEXT = JudgeContext(
@@ -22,7 +22,7 @@ CONTEXT = JudgeContext(
     own_pid=4242,
 )
 WINDOWS_HOME = "C:\\Users\\ana"
-RANKS: dict[VerdictWord, int] = {"allow": 0, "ask": 1, "block": 2}
+RANKS: dict[DecisionWord, int] = {"allow": 0, "ask": 1, "block": 2}
 
 
 class Group(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,7 +55,7 @@ def standing_still() -> float:
     return 0.0
 
 
-def verdict_of(command: str, shell: str = "bash") -> VerdictWord:
+def verdict_of(command: str, shell: str = "bash") -> DecisionWord:
     if shell == "bash":
         return judge("command", command, CONTEXT, clock=standing_still).verdict
     there = msgspec.structs.replace(CONTEXT, shell=shell, home=WINDOWS_HOME, cwd=f"{WINDOWS_HOME}\\project")

@@ -6,6 +6,7 @@ linear takes twice as long, what is quadratic four times.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable
 
@@ -13,14 +14,16 @@ import pytest
 from tests.unit.policy.test_parser_survives import HUGE
 
 from signoff.policy import JudgeContext, graphql, judge, sql
+from signoff.policy.contexts import read
 from signoff.policy.findings import find
 from signoff.policy.paths import PathFacts, is_root
 from signoff.policy.predicates import indirect, inline_code, secrets, shell_env
 from signoff.policy.ruleset import shipped
 from signoff.policy.seen import OwnFacts
-from signoff.policy.shell import Command, Script, Word
+from signoff.policy.shell import Command, Script, Word, source
 from signoff.policy.shell.deadline import Deadline, OutOfTimeError
 from signoff.policy.shell.embedded import shell_texts
+from signoff.policy.shell.machine import Machine
 
 CONTEXT = JudgeContext(kind="chat", attended=True, home="/home/ana", cwd="/home/ana/project")
 
@@ -48,6 +51,7 @@ LINEAR: list[tuple[str, Callable[[str], object], str, str, int]] = [
     ("variables cut short", lambda text: secrets._CUT_SHORT.sub("", text), "${a+", "", 8000),
     ("searches", secrets._takes, "grep ", "", 8000),
     ("options of pagers", shell_env._PLAIN_PAGER.fullmatch, " --a", " $", 4000),
+    ("here-strings without an end", lambda text: source.joined(text, Deadline(lambda: 0.0)), "<<<", "", 4000),
     ("options of packers", lambda text: indirect._PACKERS.fullmatch("gzip" + text), " --a", " $", 4000),
 ]
 
@@ -119,6 +123,36 @@ def test_the_clock_is_looked_at_between_long_commands() -> None:
     assert clock.asked < 10
 
 
+def test_a_deadline_counts_the_threads_own_time() -> None:
+    began = time.thread_time()
+    deadline = Deadline(time.thread_time, 0.01)
+    assert not deadline.expired()
+    while not deadline.expired():
+        assert time.thread_time() - began < 1.0
+    assert time.thread_time() - began > 0.008
+
+
+@pytest.mark.parametrize(("text", "budget_s"), [("ls", 0.03), ("echo " + "word " * 2000, 0.095)])
+def test_what_reading_leaves_of_a_long_texts_time_is_for_the_rules(text: str, budget_s: float) -> None:
+    now = 0.0
+    subject = read("command", text, CONTEXT, lambda: now)
+    now = budget_s - 0.001
+    assert not subject.deadline.expired()
+    now = budget_s + 0.001
+    assert subject.deadline.expired()
+
+
+def test_reading_leaves_nothing_to_the_collector() -> None:
+    judge("command", "ls | wc", CONTEXT)
+    gc.collect()
+    gc.disable()
+    try:
+        judge("command", "f() { ls; }; f | wc && bash -c 'ls' > x", CONTEXT)
+        assert not [each for each in gc.get_objects() if isinstance(each, Machine)]
+    finally:
+        gc.enable()
+
+
 WIDE: list[tuple[str, str, int, str]] = [
     # before, repeated, how often, behind
     ("git ", "-c a=b ", 5000, "status"),
@@ -159,6 +193,10 @@ WIDE: list[tuple[str, str, int, str]] = [
     ("echo $x ", "${a+", 20_000, ""),
     ("PAGER='less", " --a", 9000, " $' git log"),
     ("", "ln -s /etc x;", 9000, ""),
+    ("", "<<<", 40_000, ""),
+    ("", "cat > f <<< x\n", 8000, ""),
+    ("for i in ", "x ", 60_000, "; do rm -rf build; done"),
+    ("for i in a b; do v=$v$i; ", "for i in a b; do v=$v$i; ", 30, "x;" + "done;" * 31),
     ("", "env | grep a;", 9000, ""),
     ("", "echo a > /etc/f;", 8000, ""),
     ("cat <<'E'\n", "a b c\n", 160_000, "E\n"),

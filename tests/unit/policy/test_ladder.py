@@ -32,7 +32,8 @@ def own(*rows: dict[str, object]) -> JudgeContext:
 
 
 def test_the_rungs_stand_in_their_order() -> None:
-    order = ["deny", "isolated", "floor", "protected", "bypass", "allowlist", "rules", "nobody", "person"]
+    order = ["deny", "isolated", "floor", "protected", "bypass", "allowlist", "rules"]
+    order += ["tool_gate", "nobody", "person"]
     assert [rung.name for rung in LADDER] == order
 
 
@@ -106,7 +107,7 @@ def test_what_cannot_be_read_is_never_allowed_by_a_bypass(command: str) -> None:
     assert (nobody.verdict, nobody.setting) == ("block", "approvals.cron_mode")
 
 
-def test_isolation_stands_above_the_floors_and_below_what_the_operator_forbids() -> None:
+def test_isolation_stands_above_the_floors_and_below_what_the_operator_forbids() -> None:  # #91029 #91002 1.1.2
     isolated = replace(CHAT, isolated=True)
     assert judge("command", "rm -rf /", isolated).verdict == "allow"
     denied = replace(isolated, deny=("rm *",))
@@ -402,12 +403,12 @@ def test_no_session_is_blocked_even_where_unattended_work_is_approved() -> None:
     assert judge("command", ASKS, JudgeContext(unattended_mode="approve", attended=True)).verdict == "block"
 
 
-@pytest.mark.parametrize("kind", ["cron", "webhook", "single_query"])
-def test_a_listener_does_not_make_unattended_kinds_attended(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["cron", "webhook", "worker", "single_query"])
+def test_a_listener_does_not_make_unattended_kinds_attended(kind: str) -> None:  # 2.3.3 2.3.5
     assert judge("command", ASKS, JudgeContext(kind=kind, attended=True)).verdict == "block"
 
 
-@pytest.mark.parametrize("kind", ["api", "chat", "cli", "worker"])
+@pytest.mark.parametrize("kind", ["api", "chat", "cli"])
 def test_a_session_with_a_listener_is_asked(kind: str) -> None:
     assert judge("command", ASKS, JudgeContext(kind=kind, attended=True)).verdict == "ask"
 
@@ -415,6 +416,7 @@ def test_a_session_with_a_listener_is_asked(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["command", "code", "tool", "file_write", "rule", "elicitation"])
 @pytest.mark.parametrize("session", ["chat", "cli", "api", "cron", "webhook", "worker", "single_query", None])
 def test_modes_and_bypasses_skip_asking_in_every_gate(kind: ActionKind, session: str | None) -> None:
+    # 3e066dfedd 1.3.1
     text = ASKS if kind == "command" else "x"
     context = JudgeContext(kind=session, attended=session in {"chat", "cli", "api"})
     expected = "ask" if context.somebody else "block"
@@ -424,7 +426,7 @@ def test_modes_and_bypasses_skip_asking_in_every_gate(kind: ActionKind, session:
 
 
 SESSIONS = ("chat", "cli", "api", "worker", "cron", "webhook", "single_query", None)
-ASKED_WITH_SOMEBODY = ("chat", "cli", "api", "worker")
+ASKED_WITH_SOMEBODY = ("chat", "cli", "api")
 SPEAKS_FOR = {
     **dict.fromkeys(("chat", "cli", "api", "worker", "webhook", None), "unattended_mode"),
     "cron": "cron_mode",

@@ -6,6 +6,7 @@ from importlib.resources import files
 
 import msgspec
 
+from signoff.policy.predicates.whole import per_command
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN
 
@@ -36,6 +37,7 @@ def _table() -> dict[str, _Phrases]:
     return found
 
 
+@per_command
 def only_reads(seen: Seen) -> bool:
     """Whether the command is one of its client's that read, or asks for help, or is none at all."""
     texts = seen.texts

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from signoff.policy.path_classes import CLASSES
+from signoff.policy.path_classes import CLASSES, text_classes
 from signoff.policy.predicates.whole import per_command
 from signoff.policy.seen import Seen
 from signoff.policy.shell import Word
@@ -182,9 +182,11 @@ _ORDER = (
 def sort_of(word: Word, seen: Seen) -> str:
     """The first class a file belongs to: startup, ssh, policy, secret, system, programs, or an empty text."""
     facts, cwd = seen.facts.paths, seen.cwd
-    for name, known in _ORDER:
-        if CLASSES[known](word, cwd, facts):
-            return name
+    found = text_classes(word, cwd, facts)
+    if found:
+        for name, known in _ORDER:
+            if known in found:
+                return name
     if CLASSES["root"](word, cwd, facts):
         return "system"
     if _NAMED_PROGRAM.search(word.text):

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from signoff.policy.path_classes import CLASSES
 from signoff.policy.predicates.files import sort_of
-from signoff.policy.predicates.program_options import values_of
+from signoff.policy.predicates.program_options import option_names, values_of
 from signoff.policy.predicates.secrets import KEEPS_SECRETS
 from signoff.policy.seen import Seen
 from signoff.policy.shell import Word
@@ -48,11 +48,13 @@ _SHORT: dict[str, tuple[str, ...]] = {
     "unsquashfs": ("-d",),
     "git": ("-f", "--file", "--output-directory"),
 }
+_ANY_NAMES = option_names(_ANY)
+_NAMES = {name: option_names((*_ANY, *more)) for name, more in _SHORT.items()}
 
 
 def _named(seen: Seen) -> Iterator[Word]:
     """The values of options that name what is written."""
-    yield from values_of(seen, (*_ANY, *_SHORT.get(seen.name, ())), clustered=True)
+    yield from values_of(seen, _NAMES.get(seen.name, _ANY_NAMES), clustered=True)
     if seen.name in {"tar", "gtar"} and _unpacks(seen):
         yield from values_of(seen, ("-C", "--directory", "--one-top-level"))
     if seen.name == "curl":
@@ -116,6 +118,12 @@ _COPY_NAMES = frozenset({"copy", "copy_if_different", "copy_directory", "rename"
 """What `cmake -E` copies with."""
 
 
+_WRITE_OPERANDS = _COPY_NAMES | frozenset(
+    {"git", "split", "gsplit", "csplit", "gcsplit", "script", "mkfifo", "mknod", "history", "curl", "wget", "aria2c"}
+)
+"""Programs that write what stands among their operands."""
+
+
 def _reads_only(seen: Seen) -> bool:
     """`git config -f FILE --get NAME`, with a name and no value, and lists."""
     if seen.name != "git" or seen.texts[:1] != ["config"]:
@@ -126,7 +134,11 @@ def _reads_only(seen: Seen) -> bool:
 
 def _writes_what_matters(seen: Seen) -> bool:
     """A start-up, login, instruction, system or program file, or one within a home folder, is written."""
-    words = [*_named(seen), *_joined(seen), *_operands(seen)]
+    if not seen.dashed and seen.name not in _WRITE_OPERANDS:
+        return False
+    words = [*_named(seen)]
+    if seen.name in _WRITE_OPERANDS:
+        words += [*_joined(seen), *_operands(seen)]
     if not words or _reads_only(seen):
         return False
     return any(sort_of(word, seen) in _DECIDES for word in words)

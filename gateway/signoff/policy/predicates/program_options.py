@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
+from typing import NamedTuple
 
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN, Word
@@ -22,20 +24,34 @@ def _clears_folder(seen: Seen) -> bool:
     return seen.name == "remove_directory" or seen.has("--clear")
 
 
-def values_of(seen: Seen, names: tuple[str, ...], *, clustered: bool = False) -> list[Word]:
+class OptionNames(NamedTuple):
+    """Names of options, and those among them of one letter."""
+
+    all: frozenset[str]
+    short: tuple[str, ...]
+
+
+@lru_cache(maxsize=1024)
+def option_names(names: tuple[str, ...]) -> OptionNames:
+    """Names of options to be looked for; long rows of them are best made ready once."""
+    return OptionNames(frozenset(names), tuple(name for name in names if len(name) == 2))
+
+
+def values_of(seen: Seen, names: tuple[str, ...] | OptionNames, *, clustered: bool = False) -> list[Word]:
     """The values of options in any way of writing, `--name VALUE`, `--name=VALUE`, `-nVALUE`, whatever the options of
     the program are else; with `clustered` also behind other short options (`-sSLo VALUE`)."""
+    dashed = seen.dashed
+    if not dashed:
+        return []
     found: list[Word] = []
     words = seen.words
-    short = tuple(name for name in names if len(name) == 2)
-    for place, word in enumerate(words):
+    known, short = names if isinstance(names, OptionNames) else option_names(names)
+    for place, word in dashed:
         text = word.text
-        if text[:1] != "-":
-            continue
         name, equals, value = text.partition("=")
-        if text in names:
+        if text in known:
             found += words[place + 1 : place + 2]
-        elif equals and name in names:
+        elif equals and name in known:
             found.append(Word(value, given=word.given, content=word.content))
         elif short and text.startswith(short):
             found.append(Word(text[2:]))

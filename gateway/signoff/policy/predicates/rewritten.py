@@ -32,10 +32,12 @@ def _written(script: Script) -> frozenset[str]:
 @per_script
 def _copied(script: Script) -> frozenset[str]:
     """Where the text puts copies of files that it wrote, or links to them, and what it makes of an input."""
+    copying = [command for command in script.commands if program_name_of(command) in _COPIERS]
+    if not copying:
+        return frozenset()
     written, found = _written(script), set[str]()
-    for command in script.commands:
-        if program_name_of(command) in _COPIERS:
-            _copy(command, written, found)
+    for command in copying:
+        _copy(command, written, found)
     return frozenset(found)
 
 
@@ -134,11 +136,11 @@ def _beside(name: str, folder: Word, seen: Seen) -> str:
 
 def _module_written(seen: Seen) -> bool:
     """`python -m name`, where the text wrote `name.py` or a file of that package."""
-    written = _written(seen.script) | _copied(seen.script)
     words = seen.command.words
-    places = [place for place, word in enumerate(words[:-1]) if word.text == "-m"]
-    if not written or not places:
+    places = [place for place, word in enumerate(words[:-1]) if word.text == "-m"] if seen.dashed else []
+    if not places:
         return False
+    written = _written(seen.script) | _copied(seen.script)
     path = absolute(words[places[0] + 1].text.replace(".", "/"), seen.cwd)
     return any(file == f"{path}.py" or file.startswith(f"{path}/__") for file in written)
 

@@ -15,12 +15,14 @@ _MANY = frozenset({".", "./", ".."})
 def _works_in_secret_folder(seen: Seen) -> bool:
     """In `~/.ssh` or `~/.aws`: a program that reads all files there, or one that is only known when it runs."""
     cwd = seen.cwd
-    if cwd is None or seen.name in ONLY_NAME or not CLASSES["secret_file"](Word(cwd), None, seen.facts.paths):
+    if cwd is None or seen.name in ONLY_NAME:
         return False
-    return any(
-        word.pattern is not None or word.text in _MANY or (UNKNOWN in word.text and word.text.strip(UNKNOWN) == "")
-        for word in seen.words[1:]
-    )
+    return any(map(_may_be_all, seen.words[1:])) and CLASSES["secret_file"](Word(cwd), None, seen.facts.paths)
+
+
+def _may_be_all(word: Word) -> bool:
+    """Whether a word may name all files of a folder."""
+    return word.pattern is not None or word.text in _MANY or (UNKNOWN in word.text and word.text.strip(UNKNOWN) == "")
 
 
 _SERVED = ("-d", "--directory", "-t", "--root", "-r", "--dir", "--path", "-p")

@@ -16,7 +16,7 @@ from signoff.policy.predicates.whole import (
 )
 from signoff.policy.programs import program_name_of
 from signoff.policy.seen import Seen
-from signoff.policy.shell import UNKNOWN, Script, Word
+from signoff.policy.shell import UNKNOWN, Command, Script, Word
 
 ONLY_NAME = frozenset(
     {"ls", "gls", "exa", "eza", "lsd", "stat", "file", "du", "find", "gfind", "fd", "fdfind", "tree", "realpath"}
@@ -162,7 +162,7 @@ _OUTPUTS = frozenset({"-o", "-out", "-O", "--out", "--output"})
 
 _VARIABLE = (
     r"(?:[A-Za-z0-9_]*_)?(?:TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PASSPHRASE|PASS|PAT|CREDENTIALS?|APIKEY|SECRET_?KEY"
-    r"|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|ENCRYPTION_KEY|SIGNING_KEY|AUTH)(?:_[A-Z0-9]{1,8})?"
+    r"|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|ENCRYPTION_KEY|SIGNING_KEY|SIGNOFF_KEY|AUTH)(?:_[A-Z0-9]{1,8})?"
 )
 SECRET_VARIABLE_NAME = re.compile(_VARIABLE)
 """The whole name of a variable that holds a secret."""
@@ -186,9 +186,7 @@ def _prints_secret_variable(seen: Seen) -> bool:
     """`echo $API_TOKEN` to the terminal; not into a file, nor into a program that logs in with it."""
     command = seen.command
     source = command.source
-    if "$" not in source or any(
-        redirect.writes and redirect.target.text[:5] != "/dev/" for redirect in command.redirects
-    ):
+    if "$" not in source or _into_file(command):
         return False
     if not any(UNKNOWN in word.text for word in seen.words) and UNKNOWN not in (command.stdin or ""):
         return False  # nothing in it is expanded
@@ -239,6 +237,31 @@ def _fed_environment(seen: Seen) -> bool:
     while place and commands[place].fed:
         place -= 1
     return prints_environment(commands[place])
+
+
+_SHOWS_ALL = frozenset(
+    {"sort", "gsort", "uniq", "cat", "tac", "nl", "less", "more", "most", "bat", "batcat", "tee", "head", "tail"}
+    | {"column", "fmt", "fold", "rev", "base64", "xxd", "od", "hexdump", "gzip", "tr", "pr", "strings", "expand", "ts"}
+)
+"""Programs that hand on what they are fed, in whatever form; others choose from it."""
+
+
+def _prints_whole_environment(seen: Seen) -> bool:
+    """`env`, `printenv | sort`, `export -p`: every variable, so every secret among them; not into a file."""
+    command, commands = seen.command, seen.script.commands
+    if not prints_environment(command) or _into_file(command):
+        return False
+    place = next((at for at, each in enumerate(commands) if each is command), len(commands))
+    for following in commands[place + 1 :]:
+        if not following.fed:
+            break
+        if program_name_of(following) not in _SHOWS_ALL or _into_file(following):
+            return False
+    return True
+
+
+def _into_file(command: Command) -> bool:
+    return any(redirect.writes and redirect.target.text[:5] != "/dev/" for redirect in command.redirects)
 
 
 def _names_secret_value(seen: Seen) -> bool:
@@ -300,6 +323,7 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "prints_secret_variable": _prints_secret_variable,
     "prints_named_secret": _prints_named_secret,
     "address_holds_secret": _address_holds_secret,
+    "prints_whole_environment": _prints_whole_environment,
     "environment_leaves": _environment_leaves,
     "reads_process_memory": _reads_process_memory,
     "sends_secrets_read": _sends_secrets_read,

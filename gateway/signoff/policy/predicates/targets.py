@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
+from signoff.policy.predicates.whole import per_command
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN
 
@@ -109,14 +111,19 @@ _CAPITAL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _CUT = re.compile(r"[-_:./@]+")
 
 
+@lru_cache(maxsize=1024)
+def _words_of(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The words of a name: the first of each part, which in `assembleRelease` and `deployProd` says what is done, and
+    all of them."""
+    parts = [_CAPITAL.split(part) for part in _CUT.split(text) if part]
+    return tuple(part[0].casefold() for part in parts), frozenset(word.casefold() for part in parts for word in part)
+
+
 def _speaks(text: str, verbs: frozenset[str]) -> bool:
     """Whether the name of a target or script says one of the verbs: `deploy`, `db:drop`, `release-prod`."""
     if text in verbs:
         return True
-    parts = [_CAPITAL.split(part) for part in _CUT.split(text) if part]
-    known = {word.casefold() for part in parts for word in part}
-    # In `assembleRelease` and `deployProd` the first word says what is done.
-    first = [part[0].casefold() for part in parts]
+    first, known = _words_of(text)
     if not first or first[0] in _FIRST_HARMLESS or _HARMLESS_PARTS & known:
         return False
     if verbs is _GRAVE and "reset" in first and known & {"db", "database"}:
@@ -204,12 +211,15 @@ _BUILT_IN = frozenset(
 )
 
 
+_targets_once = per_command(_targets)
+
+
 def _runs_outward(seen: Seen) -> bool:
-    return any(_speaks(text, _OUTWARD) for text in _targets(seen))
+    return any(_speaks(text, _OUTWARD) for text in _targets_once(seen))
 
 
 def _runs_grave(seen: Seen) -> bool:
-    return any(_speaks(text, _GRAVE) for text in _targets(seen))
+    return any(_speaks(text, _GRAVE) for text in _targets_once(seen))
 
 
 def _runs_install(seen: Seen) -> bool:

@@ -19,8 +19,8 @@ def per_script(work: Callable[[Script], _Found]) -> Callable[[Script], _Found]:
 
 
 def per_command(work: Callable[[Seen], _Found]) -> Callable[[Seen], _Found]:
-    """Work it out once for all rows that look at the same command: the last one is remembered."""
-    return _remembered(work, lambda seen: seen.command)
+    """Work it out once for all rows that look at a command in the same way: the last one is remembered."""
+    return _remembered(work, lambda seen: seen)
 
 
 def per_text(work: Callable[[Seen], _Found]) -> Callable[[Seen], _Found]:
@@ -29,14 +29,15 @@ def per_text(work: Callable[[Seen], _Found]) -> Callable[[Seen], _Found]:
 
 
 def _remembered(work: Callable[[_Given], _Found], key: Callable[[_Given], object]) -> Callable[[_Given], _Found]:
-    last: list[tuple[object, _Found]] = []
+    kept: tuple[object, _Found] | None = None  # replaced as a whole, since texts may be judged on several threads
 
     def remembered(given: _Given) -> _Found:
-        kept = last[-1:]
-        if kept and kept[0][0] is key(given):
-            return kept[0][1]
+        nonlocal kept
+        last, of = kept, key(given)
+        if last is not None and last[0] is of:
+            return last[1]
         found = work(given)
-        last[:] = [(key(given), found)]
+        kept = (of, found)
         return found
 
     return remembered

@@ -11,7 +11,8 @@ MAX_WORDS = 64
 MAX_ATOMS = 1000
 """How many braces, commas and stretches between them one word may have."""
 
-_SEQUENCE = re.compile(r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])")
+_SEQUENCE = re.compile(r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])(?:\.\.([+-]?\d{1,6}))?")
+_PADDED = re.compile(r"-?0\d")
 
 
 class Piece(NamedTuple):
@@ -87,15 +88,18 @@ def _options(inside: list[Piece]) -> list[list[Piece]] | None:
         return options
     text = "".join(atom.text for atom in inside)
     match = _SEQUENCE.fullmatch(text) if all(atom.kind == "bare" for atom in inside) else None
-    return _sequence(match.group(1), match.group(2)) if match else None
+    return _sequence(match.group(1), match.group(2), match.group(3) or "1") if match else None
 
 
-def _sequence(first: str, last: str) -> list[list[Piece]] | None:
+def _sequence(first: str, last: str, by: str) -> list[list[Piece]] | None:
     numeric = first.lstrip("-").isdigit() and last.lstrip("-").isdigit()
     if not numeric and (first.lstrip("-").isdigit() or last.lstrip("-").isdigit()):
         return None
     low, high = (int(first), int(last)) if numeric else (ord(first), ord(last))
     if abs(high - low) >= MAX_WORDS:
-        return None
-    step = 1 if high >= low else -1
-    return [[Piece(str(value) if numeric else chr(value), "bare")] for value in range(low, high + step, step)]
+        return [[Piece(UNKNOWN, "split")]]
+    # Where one end is written with zeros before it, all are as long as the longer end.
+    width = max(len(first), len(last)) if _PADDED.match(first) or _PADDED.match(last) else 0
+    sign = 1 if high >= low else -1
+    values = range(low, high + sign, sign * max(abs(int(by)), 1))
+    return [[Piece(f"{value:0{width}d}" if numeric else chr(value), "bare")] for value in values]

@@ -41,7 +41,8 @@ def _read_builtin(machine: Machine, words: Words, io: Io) -> None:
     lines = tuple(line.strip() for line in io.stdin.splitlines()) if io.stdin is not None else ()
     for name in names:
         if len(names) == 1 and 0 < len(lines) <= MAX_VALUES:
-            machine.scope.assign(name, lines, surely=False)
+            # In a loop the last of them finds nothing left.
+            machine.scope.assign(name, (*lines, "") if machine.unsure else lines, surely=False)
         else:
             for line in lines[:MAX_VALUES]:
                 machine.scope.note_values(name, (line, *line.split()[:MAX_VALUES]))
@@ -101,14 +102,14 @@ def _unset(machine: Machine, words: Words, _io: Io) -> None:
 def _set(machine: Machine, words: Words, _io: Io) -> None:
     texts = [word.text for word in words]
     if "--" in texts:
-        machine.scope.positional = tuple(texts[texts.index("--") + 1 :])
-        if any(word.many for word in words):
-            machine.scope.positional = None
+        known = not machine.unsure and not any(word.many for word in words)
+        machine.scope.positional = tuple(texts[texts.index("--") + 1 :]) if known else None
 
 
 def _shift(machine: Machine, words: Words, _io: Io) -> None:
     if machine.scope.positional is not None:
-        machine.scope.positional = machine.scope.positional[1:] if len(words) == 1 else None
+        known = not machine.unsure and len(words) == 1
+        machine.scope.positional = machine.scope.positional[1:] if known else None
 
 
 def _define(machine: Machine, words: Words, _io: Io) -> None:
@@ -121,12 +122,21 @@ def _define(machine: Machine, words: Words, _io: Io) -> None:
 def _assign_words(machine: Machine, words: Words, _io: Io) -> None:
     """`export "x=rm"`: an assignment the grammar does not see as one."""
     exports = words[0].text == "export" or any(word.text.startswith("-") and "x" in word.text for word in words[1:])
+    if words[0].text in {"local", "declare", "typeset"} and not machine.unsure:
+        _note_local(machine, words)
     for word in words[1:]:
         name, equals, value = word.text.partition("=")
         if exports:
             machine.scope.exported.add(name)
         if equals and name.isidentifier() and name not in machine.scope.values:
             machine.scope.assign(name, (value,), surely=not machine.unsure)
+
+
+def _note_local(machine: Machine, words: Words) -> None:
+    """Within a function a variable that is declared is the function's own."""
+    own = machine.scope.local
+    if own is not None and not any(word.text[:1] == "-" and "g" in word.text for word in words[1:]):
+        own |= dict.fromkeys(word.text.partition("=")[0].rstrip("+") for word in words[1:])
 
 
 def _hash(machine: Machine, words: Words, _io: Io) -> None:

@@ -23,6 +23,7 @@ _MAX_ROUNDS = 64
 """So many values are followed from one expression: variables may name each other in a ring."""
 
 _NAMES_TAKEN = frozenset({"unset", "read", "mapfile", "readarray", "wait", "getopts", "test", "[", "printf"})
+_TESTING = frozenset({"test", "["})
 _DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly"})
 _COMPLETING_OPTIONS = OptionSpec(short_values="AoGWFCXPSV")
 _DECLARING_OPTIONS = OptionSpec()
@@ -40,6 +41,9 @@ class Reader(Protocol):
     def expand(self, text: str) -> None:
         """Read the substitutions in a text that the shell expands as between double quotes."""
 
+    def may_fail(self) -> None:
+        """Arithmetic that may make no sense: then the shell drops the rest of the line, whatever it would set."""
+
 
 def arithmetic(machine: Reader, text: str) -> None:
     """Follow an expression: substitutions in it, and in the values of the variables it names."""
@@ -52,6 +56,7 @@ def arithmetic(machine: Reader, text: str) -> None:
         seen.add(current)
         if "$(" in current or "`" in current:
             machine.expand(current)
+            machine.may_fail()
         for name in _NAME.findall(current)[:_MAX_NAMES]:
             todo += machine.scope.values.get(name, ())
 
@@ -82,7 +87,8 @@ def builtin(machine: Reader, words: tuple[Word, ...]) -> None:
             words = words[1:3] if words[1:2] == (Word("-v"),) else ()
         for before, word in pairwise(words):
             # The grammar cuts `unset name[index]` in two.
-            _subscript(machine, before.text + word.text if word.text[:1] == "[" else word.text)
+            whole = before.text + word.text if word.text[:1] == "[" else word.text
+            _subscript(machine, whole, changes=name not in _TESTING)
     elif name in {"compgen", "complete"}:
         for option in arguments(words, _COMPLETING_OPTIONS).options:
             if option.name == "-W" and option.value is not None:
@@ -91,11 +97,13 @@ def builtin(machine: Reader, words: tuple[Word, ...]) -> None:
         _declared(machine, words)
 
 
-def _subscript(machine: Reader, text: str) -> None:
+def _subscript(machine: Reader, text: str, *, changes: bool = True) -> None:
+    """Follow the index in `name[index]`, whose element is changed, or only looked at."""
     name, bracket, index = text.partition("[")
     if bracket and name:
         arithmetic(machine, index)
-        machine.scope.forget(name)
+        if changes:
+            machine.scope.forget(name)
 
 
 def _declared(machine: Reader, words: tuple[Word, ...]) -> None:

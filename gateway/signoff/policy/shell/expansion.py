@@ -14,7 +14,7 @@ from signoff.policy.shell.deadline import Deadline
 from signoff.policy.shell.evaluating import ARITHMETIC_TESTS
 from signoff.policy.shell.fields import assigned
 from signoff.policy.shell.model import PLACEHOLDER, UNKNOWN
-from signoff.policy.shell.scope import Scope
+from signoff.policy.shell.scope import Elements, Scope
 from signoff.policy.shell.syntax import children_of, text_of
 
 MAX_ALTERNATIVES = 8
@@ -39,6 +39,7 @@ class Host(Protocol):
     """What expansion needs from the reader."""
 
     scope: Scope
+    unsure: int
     source: bytes
     deadline: Deadline
 
@@ -59,6 +60,9 @@ class Host(Protocol):
 
     def expand(self, text: str) -> None:
         """Read the substitutions in a text that the shell expands as between double quotes."""
+
+    def may_fail(self) -> None:
+        """Arithmetic that may make no sense: then the shell drops the rest of the line, whatever it would set."""
 
     def nested(self) -> AbstractContextManager[bool]:
         """One level deeper; False when that is too deep, which is noted."""
@@ -148,8 +152,15 @@ def _concatenation(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternat
     parts: list[Alternatives] = []
     for child in children_of(node):
         host.deadline.check()
+        if not quoted and starts_translated(host.source, child):
+            continue
         parts.append(_EVALUATORS.get(child.type, _others)(host, child, quoted))
     return product(parts)
+
+
+def starts_translated(source: bytes, node: tree_sitter.Node) -> bool:
+    """Whether this is the sign before a string that is translated, which the grammar takes for a part of the word."""
+    return node.type == "$" and source[node.end_byte : node.end_byte + 1] == b'"'
 
 
 def _string_content(host: Host, node: tree_sitter.Node, _quoted: bool) -> Alternatives:
@@ -191,6 +202,8 @@ def _visited_leaf(host: Host, node: tree_sitter.Node, inside: bool) -> bool:
     kind = node.type
     if kind in {"command_substitution", "process_substitution"}:
         host.substitute(node)
+        if inside:
+            host.may_fail()
         if inside and kind == "process_substitution":
             # It is none here: its text is expanded as between double quotes.
             host.expand(text_of(node, host.source))
@@ -253,9 +266,7 @@ def variable(host: Host, name: str, quoted: bool) -> Alternatives:
     """The values of `$name`."""
     kind = "quoted" if quoted else "split"
     if name in {"@", "*"}:
-        return _all(None if host.scope.positional is None else (host.scope.positional,), name, quoted)
-    if name == "IFS" and "IFS" not in host.scope.values:
-        return [[Piece(" \t\n", kind)]]
+        return _all(host, (host.scope.positional,), name, quoted)
     if name == "PWD" and host.scope.cwd is not None:
         return [[Piece(host.scope.cwd, kind)]]
     values = host.scope.values_of(name)
@@ -264,13 +275,21 @@ def variable(host: Host, name: str, quoted: bool) -> Alternatives:
     return [[Piece(value, kind)] for value in values]
 
 
-def _all(lists: tuple[tuple[str, ...], ...] | None, mark: str, quoted: bool) -> Alternatives:
+def _all(host: Host, lists: tuple[Elements, ...], mark: str, quoted: bool) -> Alternatives:
     """All elements of a list: words of their own, or one word where the mark is a quoted star."""
-    if lists is None:
-        return _unknown(quoted and mark == "*")
-    if quoted and mark == "*":
-        return [[Piece(" ".join(elements), "quoted")] for elements in lists]
-    return [_separated(elements, "quoted" if quoted else "split") for elements in lists]
+    joined = quoted and mark == "*"
+    separators = host.scope.values["IFS"]
+    if joined and (len(separators) > 1 or separators[0][:1] == UNKNOWN):
+        return _unknown(quoted)
+    found: Alternatives = []
+    for elements in lists:
+        if elements is None:
+            found += _unknown(joined)
+        elif joined:
+            found.append([Piece(separators[0][:1].join(elements), "quoted")])
+        else:
+            found.append(_separated(elements, "quoted" if quoted else "split"))
+    return found
 
 
 def _element(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
@@ -279,19 +298,16 @@ def _element(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
     name_node, index_node = node.child_by_field_name("name"), node.child_by_field_name("index")
     name = text_of(name_node, host.source) if name_node is not None else ""
     index = text_of(index_node, host.source) if index_node is not None else ""
-    lists = host.scope.arrays.get(name)
-    if lists is None and name in host.scope.values:
-        values = host.scope.values[name]
-        lists = None if any(UNKNOWN in value for value in values) else tuple((value,) for value in values)
+    lists = host.scope.elements_of(name) or (None,)
     if index in {"@", "*"}:
-        return _all(lists, index, quoted)
-    if lists is None:
-        return _unknown(quoted)
+        return _all(host, lists, index, quoted)
+    known = [elements for elements in lists if elements is not None]
+    some = _unknown(quoted) if len(known) < len(lists) else []
     kind = "quoted" if quoted else "split"
     if re.fullmatch(r"\d{1,6}", index):
         at = int(index)
-        return [[Piece(elements[at] if at < len(elements) else "", kind)] for elements in lists]
-    every = dict.fromkeys(element for elements in lists for element in elements)
+        return [*([Piece(elements[at] if at < len(elements) else "", kind)] for elements in known), *some]
+    every = dict.fromkeys(element for elements in known for element in elements)
     return [*([Piece(element, kind)] for element in list(every)[:MAX_ALTERNATIVES]), *_unknown(quoted)]
 
 
@@ -343,8 +359,14 @@ def _changed_element(
         return nothing
     visit(host, children[0])
     parts = product([evaluate(host, child, quoted=quoted) for child in children[2:]])
-    kind = "quoted" if quoted else "split"
-    return [*([Piece(assigned(pieces, host.scope.home), kind)] for pieces in parts), *nothing]
+    return [*(_word_of(host, pieces, quoted) for pieces in parts), *nothing]
+
+
+def _word_of(host: Host, pieces: Pieces, quoted: bool) -> Pieces:
+    """The word of a default as a part of the word around it: what is quoted there is not split."""
+    if quoted or not any(piece.kind == "quoted" for piece in pieces):
+        return [Piece(assigned(pieces, host.scope.home), "quoted" if quoted else "split")]
+    return [piece if piece.kind in {"quoted", "break"} else Piece(piece.text, "split") for piece in pieces]
 
 
 def _prompted(host: Host, name: str) -> None:
@@ -373,7 +395,10 @@ def _default(host: Host, name: str, operator: str, nodes: list[tree_sitter.Node]
     """`${name:-word}` and its kin: of a variable that is not known, the word is a value like any other."""
     parts = product([evaluate(host, child, quoted=quoted) for child in nodes]) if nodes else [[Piece("", "bare")]]
     kind = "quoted" if quoted else "split"
-    words: Alternatives = [[Piece(assigned(pieces, host.scope.home), kind)] for pieces in parts]
+    if operator[-1] == "=":
+        words: Alternatives = [[Piece(assigned(pieces, host.scope.home), kind)] for pieces in parts]
+    else:
+        words = [_word_of(host, pieces, quoted) for pieces in parts]
     if name in {"@", "*"}:
         positional = host.scope.positional
         values: tuple[str, ...] | None = None if positional is None else ("x",) if positional else ("",)
@@ -386,7 +411,8 @@ def _default(host: Host, name: str, operator: str, nodes: list[tree_sitter.Node]
     found = words if empty else []
     if operator[-1] == "=" and empty:
         former = (UNKNOWN,) if values is None else tuple(value for value in values if value)
-        host.scope.assign(name, (*(pieces[0].text for pieces in words), *former), surely=True)
+        given = tuple(pieces[0].text for pieces in words)
+        host.scope.assign(name, (*given, *former), surely=not host.unsure)
     if values is None or any(values) or not colon:
         found = [*found, *variable(host, name, quoted)] if operator[-1] != "=" else [*found, *_filled(values, kind)]
     return found

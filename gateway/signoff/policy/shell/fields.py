@@ -4,6 +4,7 @@ import re
 
 from signoff.policy.shell.braces import Piece, expand
 from signoff.policy.shell.model import UNKNOWN, Word
+from signoff.policy.shell.scope import DEFAULT_IFS
 
 MAX_CHARS = 64 * 1024
 """A word that expansion makes longer than this is not known: `$a$a$a` may be as long as you like."""
@@ -13,12 +14,13 @@ _SPECIAL = re.compile(r"[*?\[{},~\s\x00]")
 """What keeps an unquoted stretch from being just its text."""
 
 _GLOB_ESCAPE = re.compile(r"([*?\[\]\\])")
-_TILDE = re.compile(r"~([A-Za-z_][\w.-]*|[+-]?\d*)(?=/|$)")
-DEFAULT_IFS = " \t\n"
+_TILDE = re.compile(r"~([A-Za-z_][\w.-]*|[+-]?\d*)(?=[/:]|$)")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 
 
 def words(pieces: list[Piece], home: str, ifs: str = DEFAULT_IFS) -> list[Word]:
-    """The words that one source word stands for."""
+    """The words that one source word stands for. `ifs` are the characters at which values are split; with `UNKNOWN` in
+    it nobody knows into what they fall."""
     if len(pieces) > 1 and sum(len(piece.text) for piece in pieces) > MAX_CHARS:
         return [Word(UNKNOWN, many=True)]
     texts: list[str] = []
@@ -29,14 +31,38 @@ def words(pieces: list[Piece], home: str, ifs: str = DEFAULT_IFS) -> list[Word]:
     else:
         if ifs == DEFAULT_IFS or all(kind != "split" for _text, kind in pieces):
             return [Word("".join(texts))] if texts else []
-    return [word for part in expand(pieces) for word in _split(_tilde(part, home), ifs)]
+    return [word for part in expand(pieces) for word in _split(_tildes(part, home), ifs)]
 
 
 def assigned(pieces: list[Piece], home: str) -> str:
     """The value an assignment gives: no splitting, no globs, no braces."""
     if len(pieces) > 1 and sum(len(piece.text) for piece in pieces) > MAX_CHARS:
         return UNKNOWN
-    return "".join(piece.text if piece.kind != "break" else " " for piece in _tilde(pieces, home))
+    return "".join(piece.text if piece.kind != "break" else " " for piece in _all_tildes(pieces, home))
+
+
+def _tildes(pieces: list[Piece], home: str) -> list[Piece]:
+    """Replace the tildes of a word: the one at its start, or those of the value where it looks like an assignment."""
+    head = _ASSIGNMENT.match(pieces[0].text) if pieces and pieces[0].kind == "bare" else None
+    if head is None:
+        return _tilde(pieces, home)
+    value = [Piece(pieces[0].text[head.end() :], "bare"), *pieces[1:]]
+    return [Piece(head.group(), "bare"), *_all_tildes(value, home)]
+
+
+def _all_tildes(pieces: list[Piece], home: str) -> list[Piece]:
+    """Replace the tildes of a value: at its start, and behind each colon."""
+    if not any(piece.kind == "bare" and "~" in piece.text for piece in pieces):
+        return pieces
+    parts: list[list[Piece]] = [[]]
+    for piece in pieces:
+        first, *others = piece.text.split(":") if piece.kind == "bare" else [piece.text]
+        parts[-1].append(Piece(first, piece.kind))
+        parts += [[Piece(other, "bare")] for other in others]
+    found = _tilde(parts[0], home)
+    for part in parts[1:]:
+        found = [*found, Piece(":", "bare"), *_tilde(part, home)]
+    return found
 
 
 def _tilde(pieces: list[Piece], home: str) -> list[Piece]:
@@ -51,14 +77,16 @@ def _tilde(pieces: list[Piece], home: str) -> list[Piece]:
     match = _TILDE.match(text)
     if match is None or (match.end() == len(text) and stop < len(pieces)):
         return pieces
-    name = match.group(1)
-    if not name:
-        value = home
-    elif name[0] in "+-0123456789":  # a folder of the directory stack
-        value = UNKNOWN
-    else:
-        value = "/root" if name == "root" else f"/home/~{name}"
+    value = _home_of(match.group(1), home)
     return [Piece(value, "quoted"), Piece(text[match.end() :], "bare"), *pieces[stop:]]
+
+
+def _home_of(name: str, home: str) -> str:
+    if not name:
+        return home
+    if name[0] in "+-0123456789":  # a folder of the directory stack
+        return UNKNOWN
+    return "/root" if name == "root" else f"/home/~{name}"
 
 
 class _Field:
@@ -93,6 +121,9 @@ def _split(pieces: list[Piece], ifs: str) -> list[Word]:
         elif piece.kind != "split":
             if piece.text or piece.kind == "quoted":
                 field.add(piece.text, quoted=piece.kind == "quoted")
+        elif UNKNOWN in ifs:
+            field.add(UNKNOWN, quoted=False)
+            field.many = True
         elif not ifs:
             field.add(piece.text, quoted=False)
         else:

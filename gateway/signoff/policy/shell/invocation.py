@@ -4,8 +4,8 @@ import re
 
 import tree_sitter
 
-from signoff.policy.shell import simple, words
-from signoff.policy.shell.expansion import MAX_ALTERNATIVES
+from signoff.policy.shell import plain, simple, words
+from signoff.policy.shell.expansion import MAX_ALTERNATIVES, starts_translated
 from signoff.policy.shell.machine import UNREADABLE, Io, Machine
 from signoff.policy.shell.model import UNKNOWN, Word
 from signoff.policy.shell.redirections import Redirections
@@ -28,6 +28,9 @@ def with_redirects(machine: Machine, node: Node, around: list[Node], io: Io) -> 
     """Walk a simple command with its own redirections and those that stand `around` it."""
     machine.visited.add(node.id)
     text = machine.source[node.start_byte : node.end_byte]
+    known = None if around or len(text) > plain.MAX_CHARS else plain.words(text.decode("utf-8", "replace"))
+    if known is not None:
+        return _run(machine, [list(known)], io, (), text)
     nodes = children_of(node)
     if b"\n" in text and (cut := _lost_line(machine.source, nodes)):
         rest = machine.source[nodes[cut].start_byte : node.end_byte].decode("utf-8", "replace")
@@ -125,7 +128,7 @@ def _resolved(
         elif kind == "subshell":
             # `time (...)`: the grammar takes the keyword for a program and the group for a part of its words.
             machine.statement(node, io)
-        elif kind != "comment" and not kind.endswith("_redirect"):
+        elif kind != "comment" and not kind.endswith("_redirect") and not starts_translated(source, node):
             found = _behind(found, words.alternatives(machine, node))
     if outside - end > 1:
         _skipped(machine, found, end, outside)

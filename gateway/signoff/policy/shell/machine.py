@@ -35,6 +35,9 @@ MAX_WORDS = 60_000
 MAX_CALLS = 500
 """How many calls of its functions are followed: functions that call each other twice double them at each step."""
 
+MAX_DEEP_LOOPS = 64
+"""How many loops within two others are gone through once more, because they change what they use."""
+
 MAX_EXPANDED = 64 * 1024
 """Longer values are not expanded once more."""
 
@@ -48,6 +51,8 @@ class Io(msgspec.Struct, frozen=True, kw_only=True):
     chain: tuple[str, ...] = ()
     place: Place = "here"
     assignments: tuple[tuple[str, str], ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    """What was assigned before the commands that carry this one: it finds that set."""
     source: str = ""
 
 
@@ -124,7 +129,9 @@ class Machine:
         self.fork_bombs: dict[str, None] = {}
         self.depth = 0
         self.unsure = 0
-        self.repeating = False
+        self.loops = 0
+        self.deep_loops = 0
+        self.failing = False
         self.visited: set[int] = set()
         """The nodes of statements and substitutions that were walked, in the text that is being read."""
         self.covered: list[tuple[int, int]] = []
@@ -136,6 +143,10 @@ class Machine:
         self._perhaps = _Perhaps(self)
         self._read = read
         self._statement = statement
+
+    def close(self) -> None:
+        """Let go of what refers back to it: then counting references frees it, and no collector is needed."""
+        del self._level, self._perhaps
 
     def emit(self, command: Command) -> None:
         """Keep a command that was found. Raises `TooManyWordsError`."""
@@ -170,6 +181,18 @@ class Machine:
         """Follow a text that is evaluated as arithmetic."""
         evaluating.arithmetic(self, text)
 
+    def may_fail(self) -> None:
+        """Arithmetic that may make no sense: then the shell drops the rest of the line, whatever it would set."""
+        if not self.failing:
+            self.failing = True
+            self.unsure += 1
+
+    def line_ends(self) -> None:
+        """What may have dropped the rest of a line reaches no further."""
+        if self.failing:
+            self.failing = False
+            self.unsure -= 1
+
     def change(self, text: str) -> None:
         """Forget the variables that an arithmetic expression sets."""
         evaluating.changed(self, text)
@@ -186,6 +209,13 @@ class Machine:
         """Count a call of a function. Raises `TooManyWordsError`."""
         self.call_count += 1
         if self.call_count > MAX_CALLS:
+            raise TooManyWordsError
+
+    def deep_loop(self) -> None:
+        """Count a loop deep within others that is gone through once more, which doubles at each level. Raises
+        `TooManyWordsError`."""
+        self.deep_loops += 1
+        if self.deep_loops > MAX_DEEP_LOOPS:
             raise TooManyWordsError
 
     def cover(self, start: int, end: int) -> None:

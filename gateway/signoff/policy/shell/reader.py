@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import tree_sitter
 
-from signoff.policy.shell import source, syntax, walk
+from signoff.policy.shell import plain, source, syntax, walk
 from signoff.policy.shell.carriers import table
 from signoff.policy.shell.deadline import Deadline, GivenUpError
 from signoff.policy.shell.evaluating import PROMPTS
@@ -58,6 +58,7 @@ def read_shell(
     except (RecursionError, MemoryError):
         # The count of levels comes first; this is for a caller whose own stack was nearly full.
         machine.problems.setdefault(TOO_DEEP)
+    machine.close()
     return Script(
         commands=tuple(machine.commands),
         problems=tuple(machine.problems),
@@ -88,6 +89,9 @@ def _read(machine: Machine, text: str, io: Io) -> str | None:
     with machine.nested() as deeper:
         if not deeper:
             return None
+        words = plain.words(text)
+        if words is not None:
+            return walk.plain_command(machine, words, text, io)
         overload = source.overload(text)
         if overload is not None:
             machine.problems.setdefault(overload)

@@ -9,13 +9,17 @@ from signoff.policy.shell import quoting, words
 from signoff.policy.shell.expansion import evaluate
 from signoff.policy.shell.machine import Io, Machine
 from signoff.policy.shell.model import UNKNOWN, Redirect, Word
-from signoff.policy.shell.syntax import text_of
+from signoff.policy.shell.syntax import HERE_STRING, text_of
 
 Node = tree_sitter.Node
 
 MAX_KEPT = 64 * 1024
 """How many characters of a file that a text writes are kept."""
 
+_ASIDE = re.compile(rb"(?<![^\s;&|()])(?:0*[1-9]\d*|(?:'')?\{\w+\})\Z")
+"""A descriptor that is not the input, before an operator."""
+
+_LONGEST_DESCRIPTOR = 64
 _ESCAPED = re.compile(r"\\.", re.S)
 _MISSED = re.compile(r"\$[({A-Za-z_0-9@*#?!$-]")
 
@@ -39,18 +43,28 @@ class Redirections:
 
     def _add(self, node: Node) -> None:
         if node.type == "herestring_redirect":
-            found = [text for child in node.named_children for text in words.values(self.machine, child)]
-            self._feed(found[0] + "\n" if len(found) == 1 else None)
+            self._here_string(node, node.named_children)
         elif node.type == "heredoc_redirect":
             self._heredoc(node)
         else:
             self._file(node)
 
+    def _here_string(self, node: Node, given: list[Node]) -> None:
+        source, start = self.machine.source, node.start_byte
+        if given and b"\n" in source[start : given[0].start_byte]:
+            self.machine.note_unreadable()  # to the shell the line ends there
+        found = [text for each in given for text in words.values(self.machine, each)]
+        self._feed(found[0] + "\n" if len(found) == 1 else None, source.find(b"<", start))
+
     def _file(self, node: Node) -> None:
         targets = node.children_by_field_name("destination")
-        operator = next((child.type for child in node.children if not child.is_named), ">")
+        sign = next((child for child in node.children if not child.is_named), None)
+        operator = ">" if sign is None else sign.type
         # The grammar takes words behind the target for further targets; to the shell they are arguments.
         self.arguments += targets[1:]
+        if sign is not None and self.machine.source.startswith(HERE_STRING, sign.start_byte):
+            self._here_string(node, targets[:1])
+            return
         found = words.plain(self.machine, targets[0]) if targets else []
         target = found[0] if found else Word("")
         if node.children[0].type == "file_descriptor" and text_of(node.children[0], self.machine.source) != "1":
@@ -58,15 +72,20 @@ class Redirections:
         self.written.append(Redirect(operator=operator, target=target))
         if operator == "<":
             known = target.content if target.given else self.machine.scope.files.get(target.text)
-            self._feed(known)
+            self._feed(known, -1 if sign is None else sign.start_byte)
         elif operator == "<&" and target.text not in {"-", "0"}:
             # Another descriptor: what `exec` opened, or one end of a coprocess.
             opened = self.machine.scope.input
             self._feed(opened[0] if opened is not None else None)
 
-    def _feed(self, text: str | None) -> None:
-        """The input is this text, or one that is not known; of several inputs it is not known which one is read."""
+    def _feed(self, text: str | None, at: int = -1) -> None:
+        """The input is this text, or one that is not known; of several inputs it is not known which one is read.
+
+        `at` is the place of the operator: with another descriptor before it, what was the input before stays one.
+        """
         self.inputs += 1
+        if at > 0 and _ASIDE.search(self.machine.source, max(at - _LONGEST_DESCRIPTOR, 0), at) is not None:
+            self.inputs += self.outer.fed or self.machine.scope.input is not None
         self.io = replace(self.io, stdin=text if self.inputs == 1 else None, fed=True)
 
     def _heredoc(self, node: Node) -> None:

@@ -4,6 +4,9 @@ import tree_sitter
 
 from signoff.policy.shell.model import UNKNOWN
 
+DEFAULT_IFS = " \t\n"
+"""Where words are split unless a text says otherwise."""
+
 MAX_VALUES = 8
 """How many values a variable is followed through; beyond that it is not known."""
 
@@ -14,6 +17,8 @@ MAX_ELEMENTS = 256
 """How many elements of an array are followed; beyond that they are not known."""
 
 Values = tuple[str, ...]
+Elements = Values | None
+"""The elements of an array; None where neither they nor their number are known."""
 
 INTEGERS = frozenset({
     "RANDOM", "SRANDOM", "SECONDS", "LINENO", "OPTIND", "OPTERR", "HISTCMD", "EPOCHSECONDS", "BASH_SUBSHELL", "TMOUT",
@@ -34,6 +39,13 @@ class Function:
         self.source = source
         self.surely = surely
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Function):
+            return NotImplemented
+        return self.body == other.body and self.source is other.source and self.surely is other.surely
+
+    __hash__ = None  # type: ignore[assignment]  # two that are equal may stand in different texts
+
 
 class Scope:
     """Variables with their possible values, arrays, parameters, functions, aliases, folder, and files it wrote."""
@@ -42,13 +54,14 @@ class Scope:
         """A scope as it is when a text starts."""
         self.home = home
         self.cwd = cwd
-        self.values: dict[str, Values] = {"HOME": (home,)}
-        self.arrays: dict[str, tuple[Values, ...]] = {}
+        self.values: dict[str, Values] = {"HOME": (home,), "IFS": (DEFAULT_IFS,)}
+        self.arrays: dict[str, tuple[Elements, ...]] = {}
         self.positional: Values | None = ()
         self.functions: dict[str, Function] = {}
         self.aliases: dict[str, str] = {}
         self.files: dict[str, str | None] = {}
         self.changing: set[str] = set()
+        self.local: dict[str, None] | None = None
         self.exported: set[str] = {"HOME", "PATH"}
         self.integers: set[str] = set()
         self.integer_values: list[str] = []
@@ -66,6 +79,7 @@ class Scope:
         other.aliases = self.aliases.copy()
         other.files = self.files
         other.changing = self.changing.copy()
+        other.local = None if self.local is None else self.local.copy()
         other.exported = self.exported.copy()
         # An attribute counts from the place on where it is set anywhere, since nothing is lost by that.
         other.integers = self.integers
@@ -78,6 +92,7 @@ class Scope:
         for name, values in self.values.items():
             if name not in self.exported and "" not in values:
                 self.values[name] = (*values, "") if len(values) < MAX_VALUES else (UNKNOWN,)
+        self.values["IFS"] = (DEFAULT_IFS,)
         self.arrays = {}
         self.aliases = {}
         for name, function in self.functions.items():
@@ -104,31 +119,37 @@ class Scope:
 
     def fill(self, name: str, elements: Values, *, surely: bool) -> None:
         """Set an array; when it is not sure that this runs, the former elements stay possible."""
-        before = self.arrays.get(name)
-        if before is None:
-            before = tuple((value,) for value in self.values[name]) if name in self.values else ((),)
+        before = self.elements_of(name) or ((),)
         self.note_values(name, elements)
         self.assign(name, elements[:1] or ("",), surely=surely)
         found = (elements,) if surely else tuple(dict.fromkeys((elements, *before)))
         if len(found) <= MAX_VALUES and name not in self.changing:
             self.arrays[name] = found
 
+    def elements_of(self, name: str) -> tuple[Elements, ...] | None:
+        """What may be the elements of an array, or of a plain variable, which has one; None for a name never set."""
+        if name in self.arrays:
+            return self.arrays[name]
+        values = self.values.get(name)
+        return None if values is None else tuple(None if UNKNOWN in value else (value,) for value in values)
+
     def extend(self, name: str, elements: Values, *, surely: bool) -> None:
         """`name+=(elements)`."""
-        before = self.arrays.get(name)
-        if before is None or len(before) != 1 or len(before[0]) + len(elements) > MAX_ELEMENTS:
+        before = self.arrays.get(name, ())
+        first = before[0] if len(before) == 1 else None
+        if first is None or len(first) + len(elements) > MAX_ELEMENTS:
             self.forget(name)
         else:
-            self.fill(name, (*before[0], *elements), surely=surely)
+            self.fill(name, (*first, *elements), surely=surely)
 
-    def append(self, name: str, values: Values) -> None:
-        """`name+=value`."""
+    def append(self, name: str, values: Values, *, surely: bool) -> None:
+        """`name+=value`; when it is not sure that this runs, the former values stay possible."""
         before = self.values.get(name, (UNKNOWN,))
         self.note_values(name, values)
         if len(before) * len(values) > MAX_VALUES:
             self.forget(name)
         else:
-            self.assign(name, tuple(a + b for a in before for b in values), surely=True)
+            self.assign(name, tuple(a + b for a in before for b in values), surely=surely)
 
     def forget(self, name: str) -> None:
         """The variable now holds something unknown."""
@@ -140,8 +161,11 @@ class Scope:
         self.forget(name)
 
     def unset(self, name: str, *, surely: bool) -> None:
-        """The variable is empty."""
-        self.assign(name, ("",), surely=surely)
+        """The variable is empty, and has no element."""
+        before = self.elements_of(name)
+        self.assign(name, (DEFAULT_IFS if name == "IFS" else "",), surely=surely)
+        kept = () if surely else before or ((),)
+        self.arrays[name] = tuple(dict.fromkeys(((), *kept)))[:MAX_VALUES]
 
     def unset_function(self, name: str, *, surely: bool) -> None:
         """The name means no function any more."""
@@ -151,15 +175,16 @@ class Scope:
 
     def merge(self, before: "Scope") -> None:
         """What was true before stays possible beside what is true now."""
+        if self.positional != before.positional:
+            self.positional = None
         for name, values in self.values.items():
             former = before.values.get(name, (UNKNOWN,))
             if former != values:
                 merged = tuple(dict.fromkeys((*values, *former)))
                 self.values[name] = merged if len(merged) <= MAX_VALUES else (UNKNOWN,)
         for name, lists in self.arrays.items():
-            sole = tuple((value,) for value in before.values.get(name, ()))
-            both = tuple(dict.fromkeys((*lists, *(before.arrays.get(name) or sole or ((),)))))
-            self.arrays[name] = both[:MAX_VALUES]
+            both = tuple(dict.fromkeys((*lists, *(before.elements_of(name) or ((),)))))
+            self.arrays[name] = both if len(both) <= MAX_VALUES else (None,)
         for name in before.arrays.keys() - self.arrays.keys():
             self.forget(name)
         for name, function in self.functions.items():
@@ -168,6 +193,33 @@ class Scope:
         for name in before.functions.keys() - self.functions.keys():
             function = before.functions[name]
             self.functions[name] = Function(function.body, function.source, surely=False)
+
+    def leave(self, before: "Scope") -> None:
+        """A function ends: what it declared as its own may be what it was `before`."""
+        for name in self.local or ():
+            former = before.values.get(name, (UNKNOWN,))
+            lists = before.elements_of(name)
+            self.values[name] = former
+            self.arrays.pop(name, None)
+            if lists is not None and name in before.arrays:
+                self.arrays[name] = lists
+        self.local = before.local
+
+    def state(self) -> tuple[object, ...]:
+        """What the commands of a loop may find otherwise when they run again, to compare."""
+        kept = (self.values, self.arrays, self.functions, self.aliases)
+        return (*(each.copy() for each in kept), self.positional, self.cwd, self.input)
+
+    def widen(self, before: "Scope") -> None:
+        """A loop goes on changing what it uses: from here on nothing is known of that."""
+        for name in {*self.values, *self.arrays}:
+            same = self.values.get(name) == before.values.get(name) and self.arrays.get(name) == before.arrays.get(name)
+            if not same:
+                self.forget(name)
+        if self.positional != before.positional:
+            self.positional = None
+        if self.cwd != before.cwd:
+            self.cwd = None
 
     def values_of(self, name: str) -> Values | None:
         """The possible values of a plain variable or a positional parameter; None when nothing is known of it."""

@@ -28,8 +28,10 @@ def run(machine: Machine, words: Words, io: Io, *, own_names: bool = True) -> st
         if io.redirects or io.assignments:
             _emit(machine, words, 0, io)
         return ""
-    if not io.fed and machine.scope.input is not None:
-        io = replace(io, stdin=machine.scope.input[0], fed=True)
+    opened = machine.scope.input
+    if opened is not None and (not io.fed or io.stdin != opened[0]):
+        # Where both what `exec` opened and something around feed it, it is not known which of them came last.
+        io = replace(io, stdin=None if io.fed else opened[0], fed=True)
     first = words[0]
     if first.text == "{" or io.chain[-1:] == ("coproc",):
         words = _behind_brace(words, io)
@@ -96,7 +98,13 @@ def _emit(machine: Machine, words: Words, own: int, io: Io, code: tuple[Code, ..
 
 def _inner_io(io: Io) -> Io:
     """The surroundings of a command inside this one: redirections and assignments were recorded with the outer one."""
-    return replace(io, redirects=(), assignments=())
+    return replace(io, redirects=(), assignments=(), environment=io.environment + io.assignments)
+
+
+def _set_around(scope: Scope, assignments: tuple[tuple[str, str], ...], *, surely: bool) -> None:
+    """Set what stands before a command; a name comes once for each value it may have."""
+    for name in dict.fromkeys(name for name, _value in assignments):
+        scope.assign(name, tuple(value for other, value in assignments if other == name), surely=surely)
 
 
 def _call(machine: Machine, words: Words, io: Io) -> str | None:
@@ -112,10 +120,13 @@ def _call(machine: Machine, words: Words, io: Io) -> str | None:
         outer = (machine.source, machine.scope.positional, machine.visited, machine.covered)
         machine.source, machine.visited, machine.covered = function.source, set(), []
         machine.scope.positional = None if any(word.many for word in words) else tuple(word.text for word in words[1:])
+        before, machine.scope.local = machine.scope.copy(), dict.fromkeys(name for name, _value in io.assignments)
+        _set_around(machine.scope, io.assignments, surely=True)
         try:
             return machine.statement(function.body, _inner_io(io))
         finally:
             machine.source, machine.scope.positional, machine.visited, machine.covered = outer
+            machine.scope.leave(before)
     finally:
         machine.scope.functions.setdefault(name, function)
 
@@ -124,7 +135,7 @@ def _alias(machine: Machine, words: Words, io: Io) -> None:
     """Read what the alias stands for. Only later lines know it, and only some shells, so the word is run as well."""
     text = machine.scope.aliases.pop(words[0].text)
     try:
-        rest = [word.text if UNKNOWN in word.text else quoting.requote(word.text) for word in words[1:]]
+        rest = [word.text if word.many else quoting.requote(word.text) for word in words[1:]]
         if text[-1:].isspace() and rest and words[1].text in machine.scope.aliases:
             rest[0] = machine.scope.aliases[words[1].text]
         with machine.perhaps():
@@ -269,14 +280,15 @@ def _read(machine: Machine, carrier: Carrier, inner: Inner, text: str, io: Io) -
         machine.scope.merge(before)
         return None
     if not carrier.fresh and carrier.place == "here":
-        return machine.read(text, io)
+        _set_around(machine.scope, io.environment, surely=False)
+        return machine.read(text, replace(io, environment=()))
     with machine.subshell():
         if carrier.place != "here":
             machine.scope = Scope(UNKNOWN_HOME, None)
         elif carrier.fresh:
             machine.scope.start_afresh()
-            for name, value in io.assignments:
-                machine.scope.assign(name, (value,), surely=True)
+            _set_around(machine.scope, io.environment + io.assignments, surely=True)
+        io = replace(io, environment=())
         machine.scope.positional = inner.positional or ()
         if inner.zero is not None:
             machine.scope.values["0"] = (inner.zero,)

@@ -21,7 +21,7 @@ _ODD = re.compile(
 )
 _QUOTING_NODES = frozenset({"raw_string", "string", "ansi_c_string", "string_content", "heredoc_body", "comment"})
 _ODD_CHECKED = 64
-_NEEDS_SCAN = re.compile(r"`|\\\n|\n[ \t]*\\|<<[^\n]*;|(?:^|[\s;&|(])\{[^\s}]", re.M)
+_NEEDS_SCAN = re.compile(r"`|\\\n|\n[ \t]*\\|(?:^|[\s;&|(])\{[^\s}]", re.M)
 _QUOTED = re.compile(r"\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<![^\s;&|(])\#[^\n]*", re.S)
 _BACKTICK_END = re.compile(r"((?:[^`\\]|\\.)*)`", re.S)
 _DOCUMENT_BACKTICKS = re.compile(r"\\.|`((?:[^`\\]|\\.)*)`", re.S)
@@ -85,7 +85,7 @@ def joined(text: str, deadline: Deadline) -> str:
 
     Raises `OutOfTimeError`, and `UnbalancedError` for a quote within backticks that nothing closes there.
     """
-    if _NEEDS_SCAN.search(text) is None:
+    if _NEEDS_SCAN.search(text) is None and not ("<<" in text and ";" in text):
         return text
     return _Scanner(text, deadline).run()
 

@@ -1,5 +1,7 @@
 """The parser: text to syntax tree within a deadline."""
 
+import re
+
 import tree_sitter
 import tree_sitter_bash
 
@@ -18,6 +20,13 @@ _RUNNING = tree_sitter.Query(
 )
 
 
+_ERRORS = tree_sitter.Query(_LANGUAGE, "(ERROR) @errors")
+
+HERE_STRING = b"<<<"
+_HERE_STRING = re.compile(rb"<<<[ \t]*[^\s<]")
+_MAX_ROUNDS = 4
+"""So often a text is parsed again whose here-strings the grammar does not know where they stand."""
+
 _PLAIN = bytes(byte if byte < 0x80 else ord(".") for byte in range(256))
 """Every byte of a character beyond ASCII becomes a dot, which is an ordinary part of a word and of no name.
 
@@ -31,10 +40,36 @@ too early, and data is judged as commands, never the other way round.
 def parse(source: bytes, deadline: Deadline) -> tree_sitter.Tree:
     """The syntax tree of `source`, errors included.
 
+    The grammar knows no here-string behind another redirection or a group. Such a one becomes a `file_redirect` in the
+    tree, at whose operator `source` has `HERE_STRING`.
+
     Raises `OutOfTimeError` when the deadline passes while parsing: then the text seems to end where it was read to,
     since the parser must never be given another text at a place it has seen.
     """
     plain = source.translate(_PLAIN)
+    tree = _parsed(plain, deadline)
+    for _round in range(_MAX_ROUNDS):
+        if not tree.root_node.has_error or HERE_STRING not in plain:
+            break
+        known = _without_here_strings(plain, tree.root_node)
+        if known == plain:
+            break
+        plain = known
+        tree = _parsed(plain, deadline)
+    return tree
+
+
+def _without_here_strings(plain: bytes, root: tree_sitter.Node) -> bytes:
+    """The same with a plain `<` for each here-string at which the parser stumbled."""
+    found = bytearray(plain)
+    for node in tree_sitter.QueryCursor(_ERRORS).captures(root).get("errors", []):
+        start = node.start_byte
+        if plain[start : node.end_byte] == b"<<" and _HERE_STRING.match(plain, start):
+            found[start : start + 3] = b"<  "
+    return bytes(found)
+
+
+def _parsed(plain: bytes, deadline: Deadline) -> tree_sitter.Tree:
     # A parser of its own for each text: an aborted one keeps its state, and texts may be read on several threads.
     parser = tree_sitter.Parser(_LANGUAGE)
     if len(plain) <= CHUNK_BYTES:

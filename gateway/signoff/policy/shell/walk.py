@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable
+from contextlib import nullcontext
+from itertools import zip_longest
 
 import tree_sitter
 from msgspec.structs import replace
@@ -25,6 +27,8 @@ def statement(machine: Machine, node: Node, io: Io) -> str | None:
     if handler is None:
         visit(machine, node)
         return None
+    if machine.failing and machine.depth == _OUTERMOST and _begins_line(machine.source, node.start_byte):
+        machine.line_ends()
     outer = machine.io
     with machine.nested() as deeper:
         if not deeper:
@@ -39,7 +43,28 @@ def statement(machine: Machine, node: Node, io: Io) -> str | None:
                 evaluating.drain(machine)
 
 
+_OUTERMOST = 2
+"""The level of the statements of the text itself, below that of reading it."""
+
+
+def _begins_line(source: bytes, start: int) -> bool:
+    return not source[source.rfind(b"\n", 0, start) + 1 : start].strip()
+
+
+def plain_command(machine: Machine, found: tuple[Word, ...], text: str, io: Io) -> str | None:
+    """Run the only command of a text, whose words are known without a syntax tree; what it prints, or None."""
+    outer = machine.io
+    machine.io = io
+    try:
+        return simple.run(machine, found, replace(io, source=text.strip()))
+    finally:
+        machine.io = outer
+        if machine.scope.integer_values:
+            evaluating.drain(machine)
+
+
 def _sequence(machine: Machine, nodes: list[Node], io: Io) -> str | None:
+    """Statements one after the other, the words between them left out."""
     outputs = [statement(machine, node, io) for node in nodes if node.type in _HANDLERS or node.is_named]
     return None if None in outputs else "".join(text for text in outputs if text)
 
@@ -48,7 +73,23 @@ def _body(machine: Machine, node: Node, io: Io) -> str | None:
     if node.children and node.children[0].type == "((":
         visit(machine, node, arithmetic=True)
         return ""
-    return _sequence(machine, node.named_children, io)
+    if b"&" not in machine.source:
+        return _sequence(machine, node.named_children, io)
+    return _with_background(machine, children_of(node), io)
+
+
+def _with_background(machine: Machine, nodes: list[Node], io: Io) -> str | None:
+    """Statements of which those before a single `&` run in a shell of their own."""
+    outputs: list[str | None] = []
+    for child, sign in zip_longest(nodes, nodes[1:]):
+        if not child.is_named:
+            continue
+        if sign is None or sign.type != "&":
+            outputs.append(statement(machine, child, io))
+        else:
+            with machine.subshell():
+                outputs.append(statement(machine, child, io))
+    return None if None in outputs else "".join(text for text in outputs if text)
 
 
 def _subshell(machine: Machine, node: Node, io: Io) -> str | None:
@@ -57,6 +98,15 @@ def _subshell(machine: Machine, node: Node, io: Io) -> str | None:
 
 
 def _list(machine: Machine, node: Node, io: Io) -> str | None:
+    return _list_of(machine, node, [], io)
+
+
+def _list_of(machine: Machine, node: Node, behind: list[Node], io: Io) -> str | None:
+    """A list whose last command has the redirections `behind`."""
+    return _listed(machine, node, io, lambda last: _redirected_body(machine, last, behind, io))
+
+
+def _listed(machine: Machine, node: Node, io: Io, run_last: Callable[[Node], str | None]) -> str | None:
     """`a && b || c`, which the grammar nests to the left, once for each operator."""
     parts: list[tuple[str, Node]] = []
     current = node
@@ -65,28 +115,53 @@ def _list(machine: Machine, node: Node, io: Io) -> str | None:
         current = current.children[0]
     outputs = [statement(machine, current, io)]
     before = machine.scope.copy()
-    for operator, part in reversed(parts):
-        if operator == "||":
-            with machine.perhaps():
-                statement(machine, part, io)
-            outputs.append(None)
-        else:
-            # Within the list what stood to the left was done; behind the list it may not have been.
-            outputs.append(statement(machine, part, io))
+    for place, (operator, part) in enumerate(reversed(parts), 1):
+        with machine.perhaps() if operator == "||" else nullcontext():
+            # Behind `&&` what stood to the left was done; behind the list it may not have been.
+            output = run_last(part) if place == len(parts) else statement(machine, part, io)
+        outputs.append(None if operator == "||" else output)
     machine.scope.merge(before)
+    _moved(machine, before.cwd)
     return None if None in outputs else "".join(text for text in outputs if text)
 
 
 def _pipeline(machine: Machine, node: Node, io: Io) -> str | None:
-    return _stages(machine, [child for child in node.named_children if child.type != "comment"], io)
+    return _stages(machine, node, [], io)
 
 
-def _stages(machine: Machine, stages: list[Node], io: Io) -> str | None:
-    output: str | None = None
-    for index, stage in enumerate(stages):
+def _stages(machine: Machine, node: Node, behind: list[Node], io: Io) -> str | None:
+    """A pipeline whose last stage has the redirections `behind`. In `a && b >&2 | c` the grammar has the whole list
+    for its first stage."""
+    first, *others = [child for child in node.named_children if child.type != "comment"]
+    body = first.child_by_field_name("body") if first.type == "redirected_statement" else None
+    if body is None or body.type != "list":
+        return _piped(machine, first, [], others, behind, io)
+    redirects = _redirects_of(first)
+    return _listed(machine, body, io, lambda last: _piped(machine, last, redirects, others, behind, io))
+
+
+def _piped(
+    machine: Machine, first: Node, redirects: list[Node], others: list[Node], behind: list[Node], io: Io
+) -> str | None:
+    """Stages of which the first has `redirects` and the last those `behind`."""
+    *stages, last = [first, *others]
+    for stage in stages:
         with machine.subshell():
-            output = statement(machine, stage, io if index == 0 else replace(io, stdin=output, fed=True))
+            output = _redirected_body(machine, stage, redirects if stage is first else [], io)
+        io = replace(io, stdin=output, fed=True)
+    if not behind:
+        with machine.subshell():
+            return statement(machine, last, io)
+    # On the line of a here-document more may follow the pipeline, so what is assigned there stays possible.
+    before = machine.scope.copy()
+    output = _redirected_body(machine, last, behind, io)
+    machine.scope.merge(before)
+    _moved(machine, before.cwd)
     return output
+
+
+def _negated(machine: Machine, node: Node, behind: list[Node], io: Io) -> str | None:
+    return _redirected_body(machine, node.named_children[-1], behind, io)
 
 
 def _parts(machine: Machine, node: Node, io: Io) -> str | None:
@@ -112,16 +187,28 @@ def _while(machine: Machine, node: Node, io: Io) -> str | None:
 
 
 def _again(machine: Machine, once: Callable[[], str | None]) -> str | None:
-    """A loop: its body once more where it changed a variable, which the body may use above that place."""
-    before = machine.scope.values.copy()
+    """A loop: its body once more where it changed what it may use above that place, and with all of that unknown where
+    it then changes it further. Deeper loops come to that at once."""
+    before, state = machine.scope.copy(), machine.scope.state()
     once()
-    if machine.scope.values != before and not machine.repeating:
-        machine.repeating = True
-        try:
+    machine.loops += 1
+    try:
+        if machine.loops <= _FOLLOWED_LOOPS and machine.scope.state() != state:
+            state = machine.scope.state()
             once()
-        finally:
-            machine.repeating = False
+        if machine.scope.state() != state:
+            machine.scope.widen(before)
+            if machine.loops > _FOLLOWED_LOOPS:
+                machine.deep_loop()
+            once()
+            machine.scope.widen(before)
+    finally:
+        machine.loops -= 1
     return None
+
+
+_FOLLOWED_LOOPS = 2
+"""How many loops within each other are gone through twice before what they change is unknown."""
 
 
 def _case(machine: Machine, node: Node, io: Io) -> str | None:
@@ -154,9 +241,17 @@ def _for(machine: Machine, node: Node, io: Io) -> str | None:
         elif given and child.is_named and child.type != "comment":
             values += [word.text for word in words.plain(machine, child)]
         given = given or child.type == "in"
-    if name is not None:
-        machine.scope.assign(text_of(name, machine.source), tuple(values) if given else (UNKNOWN,), surely=True)
-    return _again(machine, lambda: _bodies(machine, bodies, io))
+    variable = "" if name is None else text_of(name, machine.source)
+    before = machine.scope.values.get(variable, (UNKNOWN,))
+    if node.children[0].type == "select":
+        values.append("")  # for an answer that is none
+        machine.scope.forget("REPLY")
+    machine.scope.assign(variable, tuple(values) if given else (UNKNOWN,), surely=True)
+    _again(machine, lambda: _bodies(machine, bodies, io))
+    if machine.unsure or not values or UNKNOWN in values:
+        # The loop may have had no words, or none of this may have run: then the variable is what it was.
+        machine.scope.assign(variable, before, surely=False)
+    return None
 
 
 def _bodies(machine: Machine, nodes: list[Node], io: Io) -> str | None:
@@ -225,8 +320,16 @@ def _redirects_of(node: Node) -> list[Node]:
 
 
 def _redirected_body(machine: Machine, body: Node | None, nodes: list[Node], io: Io) -> str | None:
-    if body is not None and body.type == "command":
-        return invocation.with_redirects(machine, body, nodes, io)
+    """Walk a construct with the redirections behind it. The grammar has those of the last command in a list or a
+    pipeline behind all of it."""
+    if body is not None:
+        if not nodes:
+            return statement(machine, body, io)
+        if body.type == "command":
+            return invocation.with_redirects(machine, body, nodes, io)
+        of_last = _REDIRECTED_LAST.get(body.type)
+        if of_last is not None and invocation.lost_start(machine.source, body) is None:
+            return of_last(machine, body, nodes, io)
     redirects = Redirections(machine, nodes, io)
     if redirects.written:
         machine.emit(_bare(machine, redirects.io, (), _span(machine, body, nodes)))
@@ -288,7 +391,7 @@ def _assigned(machine: Machine, node: Node, io: Io) -> list[tuple[str, str]]:
         elif elements is not None:
             (machine.scope.extend if append else machine.scope.fill)(name, elements, surely=surely)
         elif append:
-            machine.scope.append(name, values)
+            machine.scope.append(name, values, surely=surely)
         else:
             machine.scope.assign(name, values, surely=surely)
         found += [(name, value) for value in values]
@@ -312,10 +415,22 @@ def _nothing(_machine: Machine, _node: Node, _io: Io) -> str | None:
     return ""
 
 
+_TEST_EVALUATES = re.compile(rb"[$`(<>\\]|\[.*\[|-(?:eq|ne|lt|le|gt|ge|v|R)\b", re.S)
+"""What may make a test more than a question about words that stand there."""
+
+
 def _test(machine: Machine, node: Node, _io: Io) -> str | None:
-    visit(machine, node)
+    if _TEST_EVALUATES.search(machine.source, node.start_byte + 2, node.end_byte) is not None:
+        visit(machine, node)
     return ""
 
+
+_REDIRECTED_LAST: dict[str, Callable[[Machine, Node, list[Node], Io], str | None]] = {
+    "list": _list_of,
+    "pipeline": _stages,
+    "negated_command": _negated,
+}
+"""Constructs of which only the last command has the redirections that stand behind them."""
 
 _HANDLERS: dict[str, Handler] = {
     "program": _body,

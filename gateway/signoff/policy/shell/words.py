@@ -48,8 +48,11 @@ def alternatives(machine: Machine, node: tree_sitter.Node) -> list[list[Word]]:
     if machine.source[node.start_byte] in b"\n":
         # The grammar takes a backslash that starts a line for a part of the line before.
         machine.problems.setdefault(UNREADABLE)
-    ifs = machine.scope.values.get("IFS", (fields.DEFAULT_IFS,))[0]
-    return [fields.words(pieces, machine.scope.home, ifs) for pieces in evaluate(machine, node)]
+    first, *others = machine.scope.values["IFS"]
+    evaluated = evaluate(machine, node)
+    found = [fields.words(pieces, machine.scope.home, first) for pieces in evaluated]
+    more = [fields.words(pieces, machine.scope.home, ifs) for ifs in others for pieces in evaluated]
+    return [*found, *(line for line in more if line not in found)]
 
 
 def assigned(machine: Machine, node: tree_sitter.Node) -> list[tuple[str, tuple[str, ...]]]:

@@ -1,0 +1,30 @@
+"""A text that is one simple command of plain words: most are, and such a one needs no parser."""
+
+import re
+
+from signoff.policy.shell.model import Word
+
+MAX_CHARS = 1000
+"""Longer texts are parsed; the time that spares is nothing beside that of judging them."""
+
+_BARE = r"[A-Za-z0-9_./:@%+,-]++"
+_QUOTED = r"""'[ -#%&(-~]*+'|"[ !#%-\[\]-_a-~]*+\""""
+_WORD = rf"(?:--?[A-Za-z][A-Za-z0-9_-]*+=[A-Za-z0-9_./:@%+,=-]++|{_BARE}|{_QUOTED})"
+_COMMAND = re.compile(rf"[ \t\n]*+{_BARE}(?:[ \t]++{_WORD})*+[ \t\n]*+")
+_WORDS = re.compile(_WORD)
+
+_OTHERS = frozenset(
+    {"if", "then", "elif", "else", "fi", "for", "while", "until", "do", "done", "case", "esac", "select", "function"}
+    | {"in", "time", "coproc", "declare", "typeset", "export", "readonly", "local", "unset", "unsetenv"}
+)
+"""First words to which the shell, or the grammar, gives a meaning of their own."""
+
+
+def words(text: str) -> tuple[Word, ...] | None:
+    """The words of the only command in `text`; None where anything in it may be more than a plain word."""
+    if len(text) > MAX_CHARS or _COMMAND.fullmatch(text) is None:
+        return None
+    first, *rest = _WORDS.findall(text)
+    if first in _OTHERS:
+        return None
+    return (Word(first), *[Word(word[1:-1] if word[0] in "'\"" else word) for word in rest])

@@ -1,0 +1,344 @@
+"""Who asks, carried with the call: the session, its turn and its kind, in context variables and never process-wide.
+
+Each fact has three states: never set (the environment variable of its name counts), set empty (absent, whatever the
+environment says) and set. Binding sets all of them at once and leaving the block gives back what was there before.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar, Token, copy_context
+from typing import Any, ParamSpec, TypeVar, get_args
+
+from msgspec import UNSET, Struct, UnsetType
+
+from signoff.destinations import parse_destination
+from signoff.errors import InvalidInput
+from signoff.ids import new_id
+from signoff.model import Destination, SessionKind, replace
+from signoff.presence import PRECEDENCE, Flags, kind_of
+
+__all__ = [
+    "VARIABLES",
+    "Binding",
+    "Context",
+    "ContextThreadPool",
+    "absent",
+    "bind",
+    "carried",
+    "child",
+    "child_environment",
+    "current",
+    "fresh",
+    "saved_environment",
+    "within",
+]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+VARIABLES: dict[str, str] = {
+    "profile": "SIGNOFF_PROFILE",
+    "session_id": "SIGNOFF_SESSION_ID",
+    "turn_id": "SIGNOFF_TURN_ID",
+    "tool_call_id": "SIGNOFF_TOOL_CALL_ID",
+    "kinds": "SIGNOFF_SESSION_KIND",
+    "destination": "SIGNOFF_DESTINATION",
+    "user_id": "SIGNOFF_USER_ID",
+    "parent": "SIGNOFF_PARENT_SESSION",
+    "interactive": "SIGNOFF_INTERACTIVE",
+    "ask": "SIGNOFF_ASK",
+}
+"""The environment variable of each fact. Settings have `__` in their names; none of these has."""
+NO = frozenset({"", "0", "false", "no", "off"})
+"""Words of a flag's variable that mean no."""
+KINDS = frozenset(get_args(SessionKind))
+
+
+class Context(Struct, frozen=True, kw_only=True):
+    """What surrounds a call, as it was bound or as the environment says. None: absent."""
+
+    profile: str | None = None
+    session_id: str | None = None
+    turn_id: str | None = None
+    tool_call_id: str | None = None
+    kinds: frozenset[SessionKind] = frozenset()
+    destination: Destination | None = None
+    user_id: str | None = None
+    parent: str | None = None
+    interactive: bool = False
+    ask: bool = False
+    above: Context | None = None
+    """The parent's own, where `child` made this one in the same process."""
+
+    @property
+    def kind(self) -> SessionKind | None:
+        """The kind of session by precedence; None where nothing says that there is one."""
+        return kind_of(self.flags())
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing says who asks: no session and no kind of one."""
+        return self.session_id is None and self.kind is None
+
+    def flags(self, *, notifier: bool = False) -> Flags:
+        """What `signoff.presence` judges by. `notifier`: somebody listens to the session."""
+        return Flags(
+            kinds=self.kinds,
+            place=self.destination is not None,
+            interactive=self.interactive,
+            ask=self.ask,
+            notifier=notifier,
+        )
+
+
+class _Facts(Struct, frozen=True, kw_only=True):
+    """Each fact in one of its three states, as the text that the variable would hold."""
+
+    profile: str | UnsetType = UNSET
+    session_id: str | UnsetType = UNSET
+    turn_id: str | UnsetType = UNSET
+    tool_call_id: str | UnsetType = UNSET
+    kinds: str | UnsetType = UNSET
+    destination: str | UnsetType = UNSET
+    user_id: str | UnsetType = UNSET
+    parent: str | UnsetType = UNSET
+    interactive: str | UnsetType = UNSET
+    ask: str | UnsetType = UNSET
+    above: Context | None = None
+
+
+_NEVER_SET = _Facts()
+_ABSENT = replace(_NEVER_SET, **dict.fromkeys(VARIABLES, ""))
+_FACTS: ContextVar[_Facts] = ContextVar("signoff.context", default=_NEVER_SET)
+
+
+class Binding:
+    """Facts that are bound inside a `with` block; when it is left, what was there before is back.
+
+    `begin` and `restore` do the same where one block cannot hold both, in one task or thread: `restore` raises
+    `ValueError` in another.
+    """
+
+    def __init__(self, facts: _Facts) -> None:
+        self._facts = facts
+        self._token: Token[_Facts] | None = None
+
+    def __enter__(self) -> Context:
+        return self.begin()
+
+    def __exit__(self, *exc: object) -> None:
+        self.restore()
+
+    def begin(self) -> Context:
+        """Bind, and how it reads. Raises `RuntimeError` where it is bound already."""
+        if self._token is not None:
+            raise RuntimeError("This is bound already; make another binding for another block.")
+        context = _read(self._facts, os.environ)
+        self._token = _FACTS.set(self._facts)
+        return context
+
+    def restore(self) -> None:
+        """Give back what was bound before. Idempotent."""
+        if self._token is not None:
+            _FACTS.reset(self._token)
+            self._token = None
+
+
+# --- binding ---------------------------------------------------------------------------------------
+
+
+def bind(
+    session_id: str | None = None,
+    *,
+    kind: SessionKind | None = None,
+    destination: Destination | str | None = None,
+    user_id: str | None = None,
+    parent: str | None = None,
+    profile: str | None = None,
+    turn_id: str | None = None,
+    tool_call_id: str | None = None,
+    interactive: bool = False,
+    ask: bool = False,
+) -> Binding:
+    """Who asks inside the `with` block, in this task or thread. What is not named is absent, whatever the environment
+    says.
+
+    Without `session_id` a session that has a kind gets an id of its own, so that two jobs of one name never meet.
+    Raises `InvalidInput` for an unknown kind, a text that is no destination, and control characters.
+    """
+    made = replace(
+        _ABSENT,
+        session_id=session_id or "",
+        kinds=kind or ("child" if parent else ""),
+        destination=str(destination or ""),
+        user_id=user_id or "",
+        parent=parent or "",
+        profile=profile or "",
+        turn_id=turn_id or "",
+        tool_call_id=tool_call_id or "",
+        interactive="1" if interactive else "",
+        ask="1" if ask else "",
+    )
+    found = _checked(made).kind
+    if found is not None and not session_id:
+        made = replace(made, session_id=new_id(found))
+    return Binding(made)
+
+
+def within(*, turn_id: str | None = None, tool_call_id: str | None = None) -> Binding:
+    """The same session inside the block, in this turn or tool call; what is not named stays as it is."""
+    facts = _FACTS.get()
+    if turn_id is not None:
+        facts = replace(facts, turn_id=turn_id)
+    if tool_call_id is not None:
+        facts = replace(facts, tool_call_id=tool_call_id)
+    _checked(facts)
+    return Binding(facts)
+
+
+def child(session_id: str | None = None) -> Binding:
+    """A session below the bound one: its questions go to the parent's place, and it ends with the bound turn.
+
+    A job's child is part of the job. Raises `InvalidInput` where no session is bound.
+    """
+    outer = current()
+    if outer.session_id is None:
+        raise InvalidInput("There is no session that this could be a child of; bind one first.", param="session_id")
+    kinds = [each for each in PRECEDENCE if each in outer.kinds | ({outer.kind} - {None}) and each != "child"]
+    facts = replace(
+        _ABSENT,
+        session_id=session_id or new_id("child"),
+        kinds=" ".join((*kinds, "child")),
+        destination=str(outer.destination or ""),
+        user_id=outer.user_id or "",
+        parent=outer.session_id,
+        profile=outer.profile or "",
+        interactive="1" if outer.interactive else "",
+        ask="1" if outer.ask else "",
+        above=outer,
+    )
+    _checked(facts)
+    return Binding(facts)
+
+
+def absent() -> Binding:
+    """Nobody asks inside the block: nothing in the environment is taken for a session."""
+    return Binding(_ABSENT)
+
+
+def fresh() -> Binding:
+    """Nothing is bound inside the block, as in a new process: the environment counts again."""
+    return Binding(_NEVER_SET)
+
+
+def current(environ: Mapping[str, str] | None = None) -> Context:
+    """What is bound here; `environ` (by default the process's) counts for what was never set.
+
+    Raises `InvalidInput` for a variable that holds no kind, no destination or control characters.
+    """
+    return _read(_FACTS.get(), os.environ if environ is None else environ)
+
+
+# --- carrying --------------------------------------------------------------------------------------
+
+
+def carried(work: Callable[P, T]) -> Callable[P, T]:
+    """`work` as it runs in the caller's context, on whichever thread and however often it is called."""
+    context = copy_context()
+
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        # One context cannot be entered twice at a time.
+        return context.copy().run(work, *args, **kwargs)
+
+    return run
+
+
+class ContextThreadPool(ThreadPoolExecutor):
+    """A `ThreadPoolExecutor` whose work runs in the context of who handed it in. A plain one asks in the name of
+    whatever its thread knew last, or of nobody."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """As `ThreadPoolExecutor.submit`, in the caller's context; `map` and `run_in_executor` come through here."""
+        return super().submit(carried(fn), *args, **kwargs)
+
+
+def child_environment(base: Mapping[str, str] | None = None, *, kind: SessionKind | None = None) -> dict[str, str]:
+    """`base` (by default the process's environment) for a subprocess that belongs to the bound session.
+
+    It keeps session, turn, kind, place, user, parent and profile, so a job's children are that job. The presence flags
+    do not travel, since somebody is at this process and not at that one; nor does the tool call, of which its questions
+    are no part. `kind` names what is started where it is a job of its own, such as a `worker`; the stronger of both
+    counts there.
+    """
+    context = current()
+    found = context.kinds or ({context.kind} - {None})
+    kinds = found | ({kind} if kind else set())
+    told = {
+        "profile": context.profile,
+        "session_id": context.session_id,
+        "turn_id": context.turn_id,
+        "kinds": " ".join(each for each in PRECEDENCE if each in kinds),
+        "destination": str(context.destination or ""),
+        "user_id": context.user_id,
+        "parent": context.parent,
+    }
+    made = saved_environment(os.environ if base is None else base)
+    made.update({VARIABLES[name]: value for name, value in told.items() if value})
+    return made
+
+
+def saved_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` without anything that says who asks: what a snapshot of a shared shell may hold."""
+    ours = frozenset(VARIABLES.values())
+    return {name: value for name, value in environ.items() if name not in ours}
+
+
+# --- reading ---------------------------------------------------------------------------------------
+
+
+def _read(facts: _Facts, environ: Mapping[str, str]) -> Context:
+    told = dict(_texts(facts, environ))
+    for name, (value, where) in told.items():
+        if any(ord(char) < 32 or ord(char) == 127 for char in value):
+            raise InvalidInput(f"{where} holds control characters.", param=name)
+    text = {name: value for name, (value, _) in told.items()}
+    return Context(
+        profile=text["profile"] or None,
+        session_id=text["session_id"] or None,
+        turn_id=text["turn_id"] or None,
+        tool_call_id=text["tool_call_id"] or None,
+        kinds=_kinds(text["kinds"].split(), told["kinds"][1]),
+        destination=parse_destination(text["destination"], told["destination"][1]) if text["destination"] else None,
+        user_id=text["user_id"] or None,
+        parent=text["parent"] or None,
+        interactive=text["interactive"].strip().lower() not in NO,
+        ask=text["ask"].strip().lower() not in NO,
+        above=facts.above,
+    )
+
+
+def _checked(facts: _Facts) -> Context:
+    return _read(facts, {})
+
+
+def _texts(facts: _Facts, environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Each fact's text, and how whoever has to mend it knows it."""
+    for name, variable in VARIABLES.items():
+        value: Any = getattr(facts, name)
+        if isinstance(value, UnsetType):
+            yield name, (environ.get(variable, ""), variable)
+        else:
+            yield name, (value, "kind" if name == "kinds" else name)
+
+
+def _kinds(words: Iterable[str], where: str) -> frozenset[SessionKind]:
+    found = frozenset(words)
+    unknown = sorted(found - KINDS)
+    if unknown:
+        raise InvalidInput(
+            f"{where}: {unknown[0]!r} is no kind of session. Kinds: {', '.join(PRECEDENCE)}.", param="kind"
+        )
+    return found  # type: ignore[return-value]  # checked against the kinds above

@@ -1,0 +1,1 @@
+"""Tests of what surrounds a question: who asks, and who could answer."""

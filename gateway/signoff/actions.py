@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from signoff import elicitation
 from signoff.display import shown
 from signoff.model import Action, Code, Command, Elicitation, FileWrite, Rule, Tool
 
@@ -31,8 +32,7 @@ def plain_text(action: Action) -> str:
             return action.path
         return f"{action.path}\n{action.diff}" if len(action.path) > HEADLINE_CHARS else action.diff
     if isinstance(action, Elicitation):
-        asked = msgspec.json.encode(action.schema).decode() if action.schema else ""
-        return f"{action.message}\n{asked}" if asked else action.message
+        return elicitation.words(action)
     if isinstance(action, Rule):
         return f"{action.tool}\n{action.reason}"
     name = [action.name] if len(action.name) > HEADLINE_CHARS or not action.arguments else []

@@ -141,7 +141,8 @@ class AllowlistFile:
     def _locked(self) -> Iterator[None]:
         """Hold the lock beside the file: of two processes that write, one reads what the other wrote."""
         try:
-            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in (self.path.parent.parent, self.path.parent):
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = os.open(self.path.with_name(f".{self.path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise AllowlistError(f"{self.path} cannot be locked: {error.strerror}.") from None

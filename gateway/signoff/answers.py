@@ -9,6 +9,7 @@ from signoff.changes.grants import time_box
 from signoff.clipping import cut
 from signoff.display import shown
 from signoff.durations import clock, duration
+from signoff.kept_words import done_text, late_text
 from signoff.model import Actor, ApprovalRequest, Person
 from signoff.wording import PlaceTitle, cause_words, granted_label, person_behind, person_name, t
 
@@ -21,6 +22,8 @@ def done_answer(decided: Decided, now: datetime, prefix: str) -> str:
     if decided.how == "vote":
         agreed = sum(v.choice != "deny" for v in row.votes)
         return t("tap.vote", agreed=agreed, needed=row.threshold, count=row.threshold - agreed)
+    if row.stages is not None:
+        return done_text(row)
     if row.outcome == "denied":
         return _denied_answer(row)
     choice = row.choice or "once"
@@ -58,6 +61,9 @@ def lost_answer(
     """How a request that has ended answers somebody who comes late: who or what won, and that nothing changed."""
     at = row.decided_at or now
     when = clock(at, now=now)
+    kept = late_text(row, now) if row.stages is not None else None
+    if kept is not None:
+        return kept
     if row.outcome in ("approved", "denied"):
         return _decided_already(row, person, when, platform_title)
     if row.outcome == "timeout":
@@ -79,7 +85,7 @@ def lost_answer(
     if row.outcome == "notify_failed":
         return t("tap.notify_failed", clock=when)
     if row.outcome == "staged":
-        return t("tap.staged", id=row.short_id)
+        return t("tap.staged", id=row.kept_short or row.short_id)
     by = row.decided_by[0] if row.decided_by else Actor(type="policy")
     return t("tap.blocked", rule=by.setting or by.rule or "policy")
 

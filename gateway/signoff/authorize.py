@@ -12,7 +12,7 @@ from signoff.settings import Profile
 
 _MANY = ("role:", "group:")
 """What begins an approver that stands for many people."""
-Operation = Literal["decide", "stop", "new", "revoke", "yolo", "read", "admin"]
+Operation = Literal["decide", "replay", "stop", "new", "revoke", "yolo", "read", "admin"]
 
 
 class Allowed(Struct, frozen=True):
@@ -53,8 +53,8 @@ def person_may(
 
 
 _BY_SCOPE: dict[Scope, frozenset[Operation]] = {
-    "approver": frozenset({"decide", "stop", "new", "revoke", "yolo", "read"}),
-    "admin": frozenset({"decide", "stop", "new", "revoke", "yolo", "read", "admin"}),
+    "approver": frozenset({"decide", "replay", "stop", "new", "revoke", "yolo", "read"}),
+    "admin": frozenset({"decide", "replay", "stop", "new", "revoke", "yolo", "read", "admin"}),
     "ops": frozenset({"read"}),
     "agent": frozenset(),
 }

@@ -13,19 +13,24 @@ from signoff.changes.bypassing import DEFAULT_MINUTES
 from signoff.changes.stopping import Stopped
 from signoff.checking import Check
 from signoff.door import LoopDoor
+from signoff.elicitation import Elicited
+from signoff.gate import Called, RunsTool
 from signoff.model import (
     Action,
     Actor,
     Cause,
     Destination,
     Grant,
+    Notifier,
     Operand,
     Session,
     SessionKind,
-    Turn,
 )
 from signoff.record import Approval
+from signoff.shown_card import ShownCard
+from signoff.staged import KeptAction
 from signoff.verbs import HOST
+from signoff.waited import OpenTurn
 from signoff.whys import Why
 
 if TYPE_CHECKING:
@@ -39,11 +44,11 @@ class BlockingGateway:
 
     Make it on the gateway's event loop, or name that loop: `BlockingGateway(gateway, loop)`. A call on the loop's own
     thread raises `RuntimeError`, since it would wait for itself; after the loop has stopped, calls raise `DoorClosed`.
-    `profile` is the tenant of every call.
+    `profile` is the tenant of every call; by default the one that is bound where the call is made (`signoff.context`).
     """
 
     def __init__(
-        self, gateway: Gateway, loop: asyncio.AbstractEventLoop | None = None, *, profile: str = "default"
+        self, gateway: Gateway, loop: asyncio.AbstractEventLoop | None = None, *, profile: str | None = None
     ) -> None:
         self._gateway = gateway
         self._profile = profile
@@ -62,15 +67,16 @@ class BlockingGateway:
         self,
         action: Action | dict[str, Any],
         *,
-        session_id: str,
+        session_id: str | None = None,
         turn_id: str | None = None,
         timeout_s: float | UnsetType | None = UNSET,
         reason: str | None = None,
         choices: tuple[str, ...] | None = None,
         request_id: str | None = None,
+        tool_call_id: str | None = None,
         host: str | None = HOST,
     ) -> Approval:
-        """As `Gateway.request`. Ctrl-C withdraws the question."""
+        """As `Gateway.request`; without `session_id` in what is bound on the calling thread. Ctrl-C withdraws it."""
         return self._call(
             lambda: self._gateway.request(
                 action,
@@ -80,13 +86,14 @@ class BlockingGateway:
                 reason=reason,
                 choices=choices,
                 request_id=request_id,
+                tool_call_id=tool_call_id,
                 host=host,
                 profile=self._profile,
             )
         )
 
     @contextmanager
-    def turn(self, session_id: str, *, lease_s: float = 60.0) -> Iterator[Turn]:
+    def turn(self, session_id: str | None = None, *, lease_s: float = 60.0) -> Iterator[OpenTurn]:
         """As `Gateway.turn`, for the `with` statement."""
         turn = self._gateway.turn(session_id, lease_s=lease_s, profile=self._profile)
         opened = self._call(turn.__aenter__)
@@ -119,18 +126,44 @@ class BlockingGateway:
             )
         )
 
+    def elicit(
+        self,
+        server: str,
+        message: str,
+        schema: dict[str, Any] | None = None,
+        *,
+        session_id: str | None = None,
+        turn_id: str | None = None,
+        timeout_s: float | UnsetType | None = UNSET,
+        request_id: str | None = None,
+    ) -> Elicited:
+        """As `Gateway.elicit`. Ctrl-C withdraws the question."""
+        return self._call(
+            lambda: self._gateway.elicit(
+                server,
+                message,
+                schema,
+                session_id=session_id,
+                turn_id=turn_id,
+                timeout_s=timeout_s,
+                request_id=request_id,
+                profile=self._profile,
+            )
+        )
+
     def check(
         self,
         action: Action | dict[str, Any],
         *,
         session_id: str | None = None,
         turn_id: str | None = None,
+        host: str | None = HOST,
         explain: bool = False,
     ) -> Check:
         """As `Gateway.check`."""
         return self._call(
             lambda: self._gateway.check(
-                action, session_id=session_id, turn_id=turn_id, explain=explain, profile=self._profile
+                action, session_id=session_id, turn_id=turn_id, host=host, explain=explain, profile=self._profile
             )
         )
 
@@ -169,18 +202,97 @@ class BlockingGateway:
         """Report how a claimed action went. Raises `Conflict`, `RequestNotFound`."""
         return self._call(lambda: self._gateway.result(request_id, status, exit_code, profile=self._profile))
 
+    # --- showing -----------------------------------------------------------------------------
+
+    def card(self, request_id: str) -> ShownCard:
+        """As `Gateway.card`."""
+        return self._call(lambda: self._gateway.card(request_id, profile=self._profile))
+
+    def attach(self, session_id: str, name: str, *, lease_s: float | None = None) -> Notifier:
+        """As `Gateway.attach`."""
+        return self._call(lambda: self._gateway.attach(session_id, name, lease_s=lease_s, profile=self._profile))
+
+    def detach(self, session_id: str, name: str, cause: Cause = "notifier_gone") -> None:
+        """As `Gateway.detach`."""
+        return self._call(lambda: self._gateway.detach(session_id, name, cause, profile=self._profile))
+
+    def find_session(self, session_id: str) -> Session:
+        """As `Gateway.find_session`."""
+        return self._call(lambda: self._gateway.find_session(session_id, profile=self._profile))
+
     # --- deciding ----------------------------------------------------------------------------
 
-    def decide(self, request_id: str, choice: str, by: Actor, *, reason: str | None = None) -> Approval:
+    def decide(
+        self,
+        request_id: str,
+        choice: str,
+        by: Actor,
+        *,
+        reason: str | None = None,
+        content: dict[str, Any] | None = None,
+    ) -> Approval:
         """Answer a question as `by`, whom the caller has made sure of; the record as it stands after it.
 
         What had ended before stays as it was. Raises `ChoiceNotOffered`, `InvalidInput`, `RequestNotFound`.
         """
-        return self._call(lambda: self._gateway.decide(request_id, choice, by, reason=reason, profile=self._profile))
+        return self._call(
+            lambda: self._gateway.decide(request_id, choice, by, reason=reason, content=content, profile=self._profile)
+        )
 
     def undo(self, request_id: str, by: Actor) -> Approval:
         """Take an approval back before its claim. Raises `NotPermitted`, `UndoTooLate`, `RequestNotFound`."""
         return self._call(lambda: self._gateway.undo(request_id, by, profile=self._profile))
+
+    def actions(self) -> list[KeptAction]:
+        """Kept actions, ended ones too, oldest first; the first 10,000."""
+        return self._call(lambda: self._gateway.actions(profile=self._profile))
+
+    def approve_action(self, action_id: str, by: Actor, reason: str | None = None) -> KeptAction:
+        """Approve one; its executor then runs it. Raises `ActionRefused`, `RequestNotFound`."""
+        return self._call(lambda: self._gateway.approve_action(action_id, by, reason, profile=self._profile))
+
+    def reject_action(self, action_id: str, by: Actor, reason: str | None = None) -> KeptAction:
+        """Deny one; it is not run. Raises `ActionRefused`, `RequestNotFound`."""
+        return self._call(lambda: self._gateway.reject_action(action_id, by, reason, profile=self._profile))
+
+    def replay_action(self, action_id: str, *, wait_s: float | None = None) -> KeptAction:
+        """Run one that was approved and waits for its executor. Raises `ActionRefused`, `RequestNotFound`."""
+        return self._call(lambda: self._gateway.replay_action(action_id, wait_s=wait_s, profile=self._profile))
+
+    def run_action_again(self, action_id: str, by: Actor) -> KeptAction:
+        """Have one run once more that is `unknown`. Raises `ActionRefused`, `RequestNotFound`."""
+        return self._call(lambda: self._gateway.run_action_again(action_id, by, profile=self._profile))
+
+    def action_did_run(self, action_id: str, by: Actor) -> KeptAction:
+        """Say of one that is `unknown` that it did run. Raises `ActionRefused`, `RequestNotFound`."""
+        return self._call(lambda: self._gateway.action_did_run(action_id, by, profile=self._profile))
+
+    def call_tool(
+        self,
+        tool: str,
+        arguments: dict[str, Any],
+        *,
+        session_id: str | None = None,
+        turn_id: str | None = None,
+        run: RunsTool | None = None,
+        reason: str | None = None,
+        request_id: str | None = None,
+        gate_token: str | None = None,
+    ) -> Called:
+        """Call a tool through the gate, as `Gateway.gate.call`. A blocking function runs in another thread."""
+        return self._call(
+            lambda: self._gateway.gate.call(
+                tool,
+                arguments,
+                session_id=session_id,
+                turn_id=turn_id,
+                run=run,
+                reason=reason,
+                request_id=request_id,
+                gate_token=gate_token,
+                profile=self._profile,
+            )
+        )
 
     def stop(self, session_id: str, by: Actor | None = None) -> Stopped:
         """Stop a session's turns, questions, unstarted approvals and children. Raises `SessionNotFound`."""
@@ -189,6 +301,10 @@ class BlockingGateway:
     def clear(self, session_id: str, by: Actor | None = None) -> Stopped:
         """As stop, and its grants go and its registration ends. Raises `SessionNotFound`."""
         return self._call(lambda: self._gateway.clear(session_id, by, profile=self._profile))
+
+    def reset(self, session_id: str, by: Actor | None = None) -> Stopped:
+        """Start a session anew: as clear, and it stays declared. Raises `SessionNotFound`."""
+        return self._call(lambda: self._gateway.reset(session_id, by, profile=self._profile))
 
     def bypass(self, session_id: str, by: Actor, *, minutes: float = DEFAULT_MINUTES) -> Session:
         """Ask nothing in a session for so many minutes, 1 to 1440. What waits goes on waiting; what is forbidden stays

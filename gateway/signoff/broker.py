@@ -16,15 +16,16 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from signoff import checking, coverage
+from signoff import aside, checking, coverage, elicitation
 from signoff.actions import one_line
-from signoff.changes import asking, claiming, deciding, ending, grants, repeats
+from signoff.changes import asking, claiming, deciding, ending, expiring, grants, repeats
 from signoff.changes.common import load_request
 from signoff.changes.deciding import Decided, Ruling
 from signoff.checking import Checked
 from signoff.digest import digest_of
 from signoff.drafting import Ask, Drafts, check_words, is_choice, offered_kinds
 from signoff.errors import (
+    Busy,
     ChoiceNotOffered,
     ClaimRefused,
     Conflict,
@@ -32,6 +33,7 @@ from signoff.errors import (
     NotPermitted,
     RequestNotFound,
 )
+from signoff.gate_pass import read_pass
 from signoff.ids import REQUEST_ID, new_id
 from signoff.model import (
     Action,
@@ -40,6 +42,7 @@ from signoff.model import (
     Cause,
     Grant,
     Operand,
+    Session,
     replace,
 )
 from signoff.pacing import Pace
@@ -53,6 +56,9 @@ __all__ = ["Ask", "Asked", "Broker", "Recollect", "decode_action", "is_choice", 
 
 Recollect = Callable[[Action], Awaitable[tuple[Operand, ...] | None]]
 """Reads the files an action names, as they are now."""
+
+MAX_JUDGED = 20
+"""So often an action is judged again because its session changed meanwhile. Once is rare."""
 
 
 class Asked(Struct, frozen=True):
@@ -89,32 +95,45 @@ class Broker:
     async def submit(self, profile_name: str, ask: Ask) -> Asked:
         """Validate, judge, route and insert; returns the record, perhaps already ended.
 
-        Raises `InvalidInput`, `SessionNotFound`, `TurnNotFound`, `IdempotencyConflict`.
+        Raises `InvalidInput`, `SessionNotFound`, `TurnNotFound`, `IdempotencyConflict`, `GatePassRefused`, `Busy`.
         """
         profile = self.profile(profile_name)
         await self._pace.turn()
         check_words(ask)
+        gate_pass = read_pass(ask.gate_token) if ask.gate_token is not None else None
         digest = digest_of(ask.action, ask.host)
         review: Review | None = None
-        while True:
+        stale = 0
+        while stale < MAX_JUDGED:
             draft, judged = await self.drafts.draft(profile, ask, digest)
             if review is not None:
                 draft = reviewed(draft, review)
-            change = partial(asking.ask, draft=draft, judged=judged, claim_within_s=profile.approvals.claim_within_s)
+            change = partial(
+                asking.ask,
+                draft=draft,
+                judged=judged,
+                claim_within_s=profile.approvals.claim_within_s,
+                gate_pass=gate_pass,
+            )
             try:
-                asked = await self._store.transact(change)
+                asked = await self._store.transact(expiring.used(change, profile, ask.session_id))
             except asking.StaleFacts:
+                stale += 1
                 continue
             except asking.ReviewFirst:
                 review = await self._reviews.review(draft)
                 continue
             return Asked(asked.row, asked.repeated)
+        raise Busy
 
-    async def ask(self, profile_name: str, ask: Ask, *, recollect: Recollect | None = None) -> ApprovalRequest:
+    async def ask(
+        self, profile_name: str, ask: Ask, *, recollect: Recollect | None = None, pass_sha256: str = ""
+    ) -> ApprovalRequest:
         """Submit and wait for the end; an approval is claimed inside, so `may_run` of the answer is permission.
 
         `recollect` reads the action's files again for the claim; without it, an action with files is refused as
-        changed. When the caller is cancelled the question is withdrawn. Raises `ClaimRefused` when the same question
+        changed. `pass_sha256` is as for `claim`. When the caller is cancelled the question is withdrawn. Raises
+        `ClaimRefused` when the same question
         was asked twice and the other caller has started it.
         """
         ask = ask if ask.request_id else replace(ask, request_id=new_id("req"))
@@ -124,7 +143,7 @@ class Broker:
             asked = await self.submit(profile_name, ask)
             row = asked.row
             if row.outcome is None:
-                async with self.waiters.keeping(turn_key(profile_name, row.turn_id) if row.turn_id else None):
+                async with self.waiters.waiting(turn_key(profile_name, row.turn_id) if row.turn_id else None):
                     row = await future
         except asyncio.CancelledError:
             await self._interrupted(profile_name, ask)
@@ -133,12 +152,15 @@ class Broker:
             self.waiters.forget(key, future)
         if row.outcome != "approved":
             return row
-        return await self._claim_once(row, ask, recollect)
+        return await self._claim_once(row, ask, recollect, pass_sha256)
 
-    async def _claim_once(self, row: ApprovalRequest, ask: Ask, recollect: Recollect | None) -> ApprovalRequest:
+    async def _claim_once(
+        self, row: ApprovalRequest, ask: Ask, recollect: Recollect | None, pass_sha256: str
+    ) -> ApprovalRequest:
         operands = await recollect(ask.action) if recollect is not None else None
         try:
-            return await self.claim(row.profile, row.request_id, row.digest, new_id("claim"), operands)
+            claim_id = new_id("claim")
+            return await self.claim(row.profile, row.request_id, row.digest, claim_id, operands, pass_sha256)
         except ClaimRefused:
             row = await self.get(row.profile, row.request_id)
             if row.may_run:
@@ -159,18 +181,23 @@ class Broker:
         session_id: str | None = None,
         turn_id: str | None = None,
         agent: str | None = None,
+        host: str | None = None,
+        undeclared: Session | None = None,
     ) -> Checked:
         """What would become of an action if it were asked for now; nothing is asked and nothing stored.
 
-        Without a session it is judged as if somebody could answer. Raises `InvalidInput`, `SessionNotFound`.
+        `host` is the one it would run on: a denial holds for that one. Without a session it is judged as if somebody
+        could answer. `undeclared` stands for the session where nobody declared it yet. Raises `InvalidInput`,
+        `SessionNotFound`.
         """
         profile = self.profile(profile_name)
         await self._pace.turn()
         if session_id is None:
-            return checking.alone(action, profile, self.waiters.now(), agent=agent)
-        ask = Ask(action=action, session_id=session_id, turn_id=turn_id, agent=agent)
+            alone = partial(checking.alone, action, profile, self.waiters.now(), agent=agent)
+            return await aside.judged(action, alone)
+        ask = Ask(action=action, session_id=session_id, turn_id=turn_id, agent=agent, host=host)
         check_words(ask)
-        return await checking.in_session(self.drafts, self._store, profile, ask)
+        return await checking.in_session(self.drafts, self._store, profile, ask, session=undeclared)
 
     # --- reading -----------------------------------------------------------------------------
 
@@ -203,7 +230,7 @@ class Broker:
             row = await self.get(profile, request_id)
             if row.outcome is not None:
                 return row
-            async with self.waiters.keeping(turn_key(profile, row.turn_id) if row.turn_id else None):
+            async with self.waiters.waiting(turn_key(profile, row.turn_id) if row.turn_id else None):
                 if timeout_s is None:
                     return await future
                 done, _ = await asyncio.wait({future}, timeout=timeout_s)
@@ -227,14 +254,17 @@ class Broker:
         reason: str | None = None,
         copy_id: str | None = None,
         upto: int | None = None,
+        content: dict[str, Any] | None = None,
     ) -> Decided:
         """Apply one authorised answer. `how` of the result is `lost` when something else had ended the request.
 
+        A server's question is also answered with `accept` and `decline`, and accepted with the `content` of its fields.
         Raises `RequestNotFound`, `ChoiceNotOffered`, `InvalidInput`.
         """
-        ruling = self.ruling(profile_name, choice, by, reason=reason, copy_id=copy_id, upto=upto)
         row = await self.get(profile_name, request_id)
-        ruling = self.ruled_for(row, ruling)
+        choice = elicitation.choice_of(row.action, choice)
+        ruling = self.ruling(profile_name, choice, by, reason=reason, copy_id=copy_id, upto=upto)
+        ruling = replace(self.ruled_for(row, ruling), content=content)
         change = partial(deciding.decide, profile=profile_name, request_id=request_id, ruling=ruling)
         return await self._store.transact(change)
 
@@ -314,8 +344,10 @@ class Broker:
         digest: str,
         claim_id: str,
         operands: tuple[Operand, ...] | None = None,
+        pass_sha256: str = "",
     ) -> ApprovalRequest:
-        """Start the action, once. Raises `ClaimRefused` with its code, `RequestNotFound`."""
+        """Start the action, once. `pass_sha256` is the hash of a token of the tool gate for this run. Raises
+        `ClaimRefused` with its code, `RequestNotFound`."""
         if not REQUEST_ID.fullmatch(claim_id):
             raise InvalidInput("claim_id must be 1 to 64 of A-Z, a-z, 0-9, _ and -.", param="claim_id")
         change = partial(
@@ -325,6 +357,7 @@ class Broker:
             digest=digest,
             claim_id=claim_id,
             operands=operands,
+            pass_sha256=pass_sha256,
         )
         row = await self._store.transact(change)
         if row.execution.claim_id != claim_id:

@@ -11,13 +11,14 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from signoff.actions import plain_text, whole_text
-from signoff.changes.common import UNDO_AFTER_S, plus
+from signoff.changes.common import RUN_AGAIN, UNDO_AFTER_S, plus, unsure
 from signoff.changes.deciding import offered
-from signoff.changes.grants import exact_only
 from signoff.changes.repeats import ASK_AGAIN
 from signoff.clipping import clip, cut_reason, units
 from signoff.display import shown
 from signoff.durations import clock, duration, window
+from signoff.elicitation import needs_fields
+from signoff.kept_words import DID_RUN, kept_line
 from signoff.model import (
     ApprovalRequest,
     Attachment,
@@ -25,7 +26,6 @@ from signoff.model import (
     Button,
     Card,
     Code,
-    Command,
     Copy,
     Elicitation,
     Face,
@@ -40,8 +40,16 @@ from signoff.settings import Profile
 from signoff.statuses import status_blocks
 from signoff.tokens import Signer
 from signoff.visible import invisible_count, lookalikes
-from signoff.whys import why_lines
-from signoff.wording import PlaceTitle, agent_name, granted_label, person_name, safe_name, t
+from signoff.wording import (
+    PlaceTitle,
+    agent_name,
+    because_label,
+    deny_label,
+    once_label,
+    person_name,
+    safe_name,
+    t,
+)
 
 SEVERITY_MARKS: dict[Severity, str] = {"low": "", "medium": "", "high": "⚠️ ", "critical": "🛑 "}
 MAX_LABEL_UNITS = 34
@@ -74,29 +82,37 @@ class Facts(Struct, frozen=True, kw_only=True):
     """The console's public origin: the id then links to the request's story there."""
     profile: Profile | None = None
     """The profile's settings, for why it is asked."""
+    forms: bool = False
+    """Whether the fields of a server's question can be filled in where it is shown."""
 
 
 def request_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer, *, attach: bool) -> Card:
     """The card of `row` as it stands, with the buttons of the copy's last face."""
     if row.outcome is not None:
         return _ended_card(row, copy, facts, signer)
+    _, hidden = action_text(row)
+    whole = attach or not hidden
+    return Card(
+        blocks=card_blocks(row, copy, facts, attach=attach),
+        rows=_rows(row, copy, signer, whole=whole),
+        attachment=attachment(row) if hidden and attach else None,
+        silent=row.severity == "low",
+    )
+
+
+def card_blocks(row: ApprovalRequest, copy: Copy, facts: Facts, *, attach: bool) -> tuple[Block, ...]:
+    """What a waiting question's card says, part by part."""
     text, hidden = action_text(row)
-    blocks = [
+    return (
+        *_votes(row, facts, copy),
         headline(row, bold=True),
         *_place(row),
-        Block("code", (Span(text),), language="diff" if isinstance(row.action, FileWrite) else None),
+        action_block(row, text),
         *[Block("text", (Span(line),)) for line in _fact_lines(row, copy, facts, hidden=hidden, attach=attach)],
         *_claim(row),
         _who(row, facts),
         _until(row, facts.now),
         foot(row, facts.console),
-    ]
-    whole = attach or not hidden
-    return Card(
-        blocks=(*_votes(row, facts, copy), *blocks),
-        rows=_rows(row, copy, signer, whole=whole),
-        attachment=attachment(row) if hidden and attach else None,
-        silent=row.severity == "low",
     )
 
 
@@ -105,20 +121,22 @@ def _votes(row: ApprovalRequest, facts: Facts, copy: Copy) -> tuple[Block, ...]:
 
 
 def _ended_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
-    """The same card afterwards: status lines on top, the action kept, the choices gone."""
-    text, _ = action_text(row)
-    blocks = (
-        *_votes(row, facts, copy),
-        headline(row, bold=False),
-        Block("code", (Span(text),), language="diff" if isinstance(row.action, FileWrite) else None),
-        foot(row, facts.console),
-    )
+    """The same card afterwards: the choices gone."""
     rows: tuple[tuple[Button, ...], ...] = ()
     if undo_shown(row, facts.now):
-        rows = ((_button(row, copy, signer, "undo", t("button.undo")),),)
+        rows = ((button(row, copy, signer, "undo", t("button.undo")),),)
+    elif unsure(row):
+        did, again = ((DID_RUN, t("button.did_run")), (RUN_AGAIN, t("button.run_again")))
+        rows = ((button(row, copy, signer, *did), button(row, copy, signer, *again)),)
     elif row.asked_after is not None and row.lifted_by is None:
-        rows = ((_button(row, copy, signer, ASK_AGAIN, t("button.ask_again")),),)
-    return Card(blocks=blocks, rows=rows)
+        rows = ((button(row, copy, signer, ASK_AGAIN, t("button.ask_again")),),)
+    return Card(blocks=ended_blocks(row, copy, facts), rows=rows)
+
+
+def ended_blocks(row: ApprovalRequest, copy: Copy, facts: Facts) -> tuple[Block, ...]:
+    """What an ended question's card says: status lines on top, the action kept."""
+    text, _ = action_text(row)
+    return (*_votes(row, facts, copy), headline(row, bold=False), action_block(row, text), foot(row, facts.console))
 
 
 def undo_shown(row: ApprovalRequest, now: datetime) -> bool:
@@ -198,6 +216,13 @@ def _place(row: ApprovalRequest) -> tuple[Block, ...]:
     return (Block("text", tuple(spans)),) if spans else ()
 
 
+def action_block(row: ApprovalRequest, text: str) -> Block:
+    """The action as a code block; what a tool server asks is a quotation of its words."""
+    if isinstance(row.action, Elicitation):
+        return Block("quote", (Span(text),))
+    return Block("code", (Span(text),), language="diff" if isinstance(row.action, FileWrite) else None)
+
+
 def action_text(row: ApprovalRequest) -> tuple[str, int]:
     """The action as the card shows it, and how many of its characters are hidden: head and tail, never a silent cut."""
     file = f"{row.short_id}.txt"
@@ -241,6 +266,8 @@ def _fact_lines(row: ApprovalRequest, copy: Copy, facts: Facts, *, hidden: int, 
     alike = lookalikes(raw)
     if alike:
         lines.append(t("fact.lookalikes", letters=", ".join(alike[:5])))
+    if needs_fields(row.action) and not facts.forms:
+        lines.append(t("fact.fields" if facts.console is None else "fact.fields_console"))
     if hidden and not attach:
         lines.append(t("fact.not_attached"))
     return lines
@@ -270,7 +297,9 @@ def claimed(reason: str) -> str:
 
 
 def _who(row: ApprovalRequest, facts: Facts) -> Block:
-    """Agent, session and for whom."""
+    """Agent, session and for whom; of a kept action since when it is kept, and what its approval starts."""
+    if row.stages is not None:
+        return kept_line(row, facts.now)
     agent = agent_name(row)
     if facts.parent:
         agent = t("who.child", agent=agent, parent=safe_name(facts.parent))
@@ -316,9 +345,8 @@ def story_address(console: str, row: ApprovalRequest) -> str:
 # --- buttons -------------------------------------------------------------------------------------
 
 
-def _button(
-    row: ApprovalRequest, copy: Copy, signer: Signer, choice: str, label: str, style: str = "neutral"
-) -> Button:
+def button(row: ApprovalRequest, copy: Copy, signer: Signer, choice: str, label: str, style: str = "neutral") -> Button:
+    """A button of the copy's last face."""
     revision = copy.faces[-1].revision if copy.faces else 0
     token = signer.token(copy.copy_id, revision, choice, copy.destination.platform, copy.destination.chat_id)
     read_as = t("read_as.button", label=label, id=row.short_id)
@@ -330,21 +358,21 @@ def _rows(row: ApprovalRequest, copy: Copy, signer: Signer, *, whole: bool) -> t
     face = copy.faces[-1] if copy.faces else Face(0)
     runs = face.shown + 1
     choices = offered(row)
-    deny = _button(
-        row, copy, signer, "deny", t("button.deny_all", count=runs) if runs > 1 else t("button.deny"), "danger"
-    )
-    because = _button(row, copy, signer, "because", t("button.deny_because"))
+    deny = button(row, copy, signer, "deny", deny_label(row, runs), "danger")
+    because = button(row, copy, signer, "because", because_label(row))
     if not whole:
         return ((deny,), (because,))
+    if row.stages is not None:
+        return ((_once_button(row, copy, signer, runs), deny), (because,))
     rows: list[tuple[Button, ...]] = []
-    first = (_once_button(row, copy, signer, runs), deny) if "once" in choices else (deny,)
-    rows.append(first)
+    yes = "once" in choices and not needs_fields(row.action)
+    rows.append((_once_button(row, copy, signer, runs), deny) if yes else (deny,))
     if face.shown and "once_all" in choices:
-        rows.append((_button(row, copy, signer, "once_all", t("button.once_all", count=runs)),))
+        rows.append((button(row, copy, signer, "once_all", t("button.once_all", count=runs)),))
     choice, grant = _card_grant(row)
     if row.severity in ("low", "medium") and "session" in choices and row.label and units(grant) <= MAX_LABEL_UNITS:
-        rows.append((_button(row, copy, signer, choice, grant),))
-    rows.append((because, _button(row, copy, signer, "more", t("button.more"))))
+        rows.append((button(row, copy, signer, choice, grant),))
+    rows.append((because, button(row, copy, signer, "more", t("button.more"))))
     return tuple(rows)
 
 
@@ -356,105 +384,8 @@ def _card_grant(row: ApprovalRequest) -> tuple[str, str]:
 
 
 def _once_button(row: ApprovalRequest, copy: Copy, signer: Signer, runs: int) -> Button:
-    if row.severity == "critical":
-        return _button(row, copy, signer, "once", t("button.once_critical"))
-    label = t("button.once_of", count=runs) if runs > 1 else t("button.once")
-    return _button(row, copy, signer, "once", label, "success" if row.severity in ("low", "medium") else "neutral")
-
-
-# --- panels --------------------------------------------------------------------------------------
-
-
-def panel_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
-    """A panel's content: it belongs to a card and obeys who opened it."""
-    builders = {
-        "more": _more_panel,
-        "because": _because_panel,
-        "confirm": _confirm_panel,
-        "why": _why_panel,
-        "type": _type_prompt,
-    }
-    return builders[copy.panel or "why"](row, copy, facts, signer)
-
-
-def _lines(*lines: str) -> tuple[Block, ...]:
-    return tuple(Block("text", (Span(line),)) for line in lines if line)
-
-
-def _close(row: ApprovalRequest, copy: Copy, signer: Signer) -> Button:
-    return _button(row, copy, signer, "close", t("button.close"))
-
-
-def _more_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
-    """Wider and rarer answers, each with its breadth written out above the buttons."""
-    choices = offered(row)
-    lines = [t("panel.more", id=row.short_id)]
-    if row.unread_file:
-        lines.append(t("fact.only_once", file=safe_name(row.unread_file)))
-    rows: list[tuple[Button, ...]] = []
-    if "session" in choices:
-        breadth = shown(row.breadth, prose=True)
-        lines.append(t("panel.session", breadth=breadth))
-        # The length, for a panel may be answered long after it was drawn.
-        lines.append(t("panel.time_box", breadth=breadth, duration=window(BOX_S)))
-        rows.append((_button(row, copy, signer, "session", t("button.session", label=row.label)),))
-        box = t("button.time_box", duration=window(BOX_S), label=row.label)
-        rows.append((_button(row, copy, signer, BOX, box),))
-    if "always" in choices:
-        label, sentence = always_words(row)
-        lines.append(sentence)
-        rows.append((_button(row, copy, signer, "always", label),))
-    wait = _button(row, copy, signer, "wait", t("button.wait", duration=window(900)))
-    why = _button(row, copy, signer, "why", t("button.why"))
-    rows.append(
-        (wait, why, _close(row, copy, signer)) if row.timeout_s is not None else (why, _close(row, copy, signer))
-    )
-    return Card(blocks=_lines(*lines), rows=tuple(rows))
-
-
-def always_words(row: ApprovalRequest) -> tuple[str, str]:
-    """The label of a permanent approval, and the sentence that says how far it reaches."""
-    profile = safe_name(row.profile)
-    if isinstance(row.action, Command):
-        label = t("button.always_exact", label=granted_label(row, "always"))
-        return label, t("panel.always_exact", profile=profile, label=row.label)
-    if exact_only(row.action):
-        return t("button.always_exact", label=granted_label(row, "always")), t("panel.always_this", profile=profile)
-    return (
-        t("button.always_class", label=row.label),
-        t("panel.always_class", breadth=shown(row.breadth, prose=True), profile=profile),
-    )
-
-
-def _because_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
-    buttons = [_button(row, copy, signer, name, t(f"button.{name}")) for name in REASONS]
-    last = (_button(row, copy, signer, "type", t("button.type_it")), _close(row, copy, signer))
-    return Card(blocks=_lines(t("panel.because", id=row.short_id)), rows=(tuple(buttons[:2]), tuple(buttons[2:]), last))
-
-
-def _confirm_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
-    """The second tap of what is critical or very wide."""
-    if copy.choice == "always":
-        breadth = shown(row.breadth, prose=True)
-        line = t("panel.confirm_always", id=row.short_id, breadth=breadth, profile=safe_name(row.profile))
-        label = t("button.confirm_always")
-    else:
-        place = safe_name(row.host) if row.host else agent_name(row)
-        line = t("panel.confirm_critical", id=row.short_id, place=place, sentence=shown(row.description, prose=True))
-        label = t("button.confirm_once")
-    rows = ((_button(row, copy, signer, "confirm", label),), (_close(row, copy, signer),))
-    return Card(blocks=_lines(line), rows=rows)
-
-
-def _why_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
-    return Card(blocks=_lines(*why_lines(row, facts.profile)), rows=((_close(row, copy, signer),),))
-
-
-def _type_prompt(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) -> Card:
-    """In a group only who is mentioned is asked to reply, so the prompt names its opener."""
-    owner = Span(safe_name(copy.owner_name or copy.owner_id or ""), "mention", href=copy.owner_id)
-    line = Block("text", (owner, Span(" · "), Span(t("panel.because", id=row.short_id))))
-    return Card(blocks=(line,), prompt=t("panel.type_prompt"))
+    style = "success" if row.severity in ("low", "medium") else "neutral"
+    return button(row, copy, signer, "once", once_label(row, runs), style)
 
 
 def told_card(row: ApprovalRequest, copy: Copy, facts: Facts) -> Card:
@@ -473,9 +404,14 @@ def place_name(place: str, title: PlaceTitle) -> str:
 # --- Signoff's own words -------------------------------------------------------------------------
 
 
+def lines_of(*lines: str) -> tuple[Block, ...]:
+    """Plain lines, without those that are empty."""
+    return tuple(Block("text", (Span(line),)) for line in lines if line)
+
+
 def text_card(lines: list[str], *, file: Attachment | None = None, silent: bool = False) -> Card:
     """A message of plain lines."""
-    return Card(blocks=_lines(*lines), attachment=file, silent=silent)
+    return Card(blocks=lines_of(*lines), attachment=file, silent=silent)
 
 
 def reason_cut(text: str) -> tuple[str, int]:

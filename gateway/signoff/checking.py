@@ -8,14 +8,16 @@ from typing import Literal
 
 from msgspec import Struct
 
+from signoff import aside
 from signoff.changes import grants, repeats
+from signoff.changes.passing import GATED
 from signoff.digest import digest_of
 from signoff.drafting import Ask, Drafts, row_of
 from signoff.judging import context_of, judged_text, kind_of, told_why
 from signoff.model import Action, ApprovalRequest, Grant, Session, SessionKind, replace
 from signoff.policy import JudgeContext, Verdict
 from signoff.policy.explaining import Explanation, RungSaid, explain, told_rung
-from signoff.policy.verdict import Severity, VerdictWord
+from signoff.policy.verdict import DecisionWord, Severity
 from signoff.ports import Store, Tx
 from signoff.settings import AgentSettings, Profile
 
@@ -61,9 +63,15 @@ def alone(
     return Checked(explanation=_explained(action, profile, context, withheld))
 
 
-async def in_session(drafts: Drafts, store: Store, profile: Profile, ask: Ask) -> Checked:
-    """Judge an action as a question of that session: its bypass, grants and denials count. Raises `SessionNotFound`."""
-    around = await drafts.around(profile, ask.session_id, ask.agent)
+async def in_session(
+    drafts: Drafts, store: Store, profile: Profile, ask: Ask, *, session: Session | None = None
+) -> Checked:
+    """Judge an action as a question of that session: its bypass, grants and denials count. `session` is a row that
+    stands for one that nobody declared yet. Raises `SessionNotFound`."""
+    if session is None:
+        around = await drafts.around(profile, ask.session_id, ask.agent)
+    else:
+        around = await drafts.around_session(profile, session)
     context, withheld = context_of(
         ask.action,
         profile,
@@ -73,11 +81,15 @@ async def in_session(drafts: Drafts, store: Store, profile: Profile, ask: Ask) -
         attended=around.way.attended,
         now=drafts.now(),
     )
-    explanation = _explained(ask.action, profile, context, withheld)
-    if explanation.verdict.verdict != "ask":
+    explanation = await aside.judged(ask.action, partial(_explained, ask.action, profile, context, withheld))
+    said = explanation.verdict
+    gated = said.verdict == "stage" and said.rung == GATED
+    if said.verdict != "ask" and not gated:
         return Checked(explanation=_with_rungs(explanation, None))
     row = row_of(profile, ask, digest_of(ask.action, ask.host), around, explanation.verdict)
     found, denied = await store.transact(partial(_answered, row=row))
+    if gated and not found:
+        return Checked(explanation=_with_rungs(explanation, None))
     return Checked(explanation=_answered_so(explanation, found, denied), grants=found, denied=denied)
 
 
@@ -132,13 +144,14 @@ def _said(name: str, verdict: Verdict) -> RungSaid:
 class Check(Struct, frozen=True, kw_only=True):
     """The verdict that would count, as programs read it.
 
-    `verdict` is `allow` (it runs), `ask` (a person is asked) or `block`. `rung` names the step of the ladder that
-    decided, `setting` the setting, where one did. `label`, `breadth` and `coverage` say how far a standing approval
-    would reach. `grant_ids` are the grants that would answer, `denied_id` the request whose denial still holds.
+    `verdict` is `allow` (it runs), `ask` (a person is asked), `block`, or `stage` (it is kept for a later yes). `rung`
+    names the step of the ladder that decided, `setting` the setting, where one did. `label`, `breadth` and `coverage`
+    say how far a standing approval would reach. `grant_ids` are the grants that would answer, `denied_id` the request
+    whose denial still holds.
     """
 
     object: Literal["signoff.check"] = "signoff.check"
-    verdict: VerdictWord
+    verdict: DecisionWord
     rule_keys: tuple[str, ...]
     description: str
     severity: Severity

@@ -20,6 +20,7 @@ from signoff.display import shown
 from signoff.durations import clock
 from signoff.endings import done_answer
 from signoff.grammar import Unknown, Verb
+from signoff.kept_words import done_text, executor_name, what
 from signoff.model import Actor, ApprovalRequest, Attachment, Card, Grant, Session
 from signoff.wording import agent_name, granted_label, person_name, safe_name, t
 
@@ -91,6 +92,8 @@ def counted_runs(row: ApprovalRequest) -> int:
 def decided_text(decided: Decided, now: datetime, prefix: str) -> str:
     """What the person is told whose command counted."""
     row = decided.row
+    if decided.how == "won" and row.stages is not None:
+        return _kept_decided(row)
     if decided.how == "won" and row.asked_runs == 1:
         if row.outcome == "denied" and (not row.reason or units(row.reason) <= REASON_UNITS):
             reason = shown(row.reason, prose=True) if row.reason else ""
@@ -101,6 +104,12 @@ def decided_text(decided: Decided, now: datetime, prefix: str) -> str:
         if row.outcome == "approved" and decided.grant is not None:
             return _granted(row, decided.grant, now, prefix)
     return f"{row.short_id}: {done_answer(decided, now, prefix)}"
+
+
+def _kept_decided(row: ApprovalRequest) -> str:
+    if row.outcome == "approved":
+        return t("reply.decided_kept", id=row.short_id, executor=executor_name(row))
+    return t("reply.decided_kept_deny", id=row.short_id) if not row.reason else f"{row.short_id}: {done_text(row)}"
 
 
 def _granted(row: ApprovalRequest, grant: Grant, now: datetime, prefix: str) -> str:
@@ -125,8 +134,10 @@ def pending_line(row: ApprovalRequest, now: datetime) -> str:
         "agent": agent_name(row),
     }
     key = "pending.line"
+    if row.stages is not None:
+        key, values["action"] = "pending.line_kept", what(row)
     if row.expires_at is None:
-        key = "pending.line_no_end"
+        key = f"{key}_no_end"
     else:
         values["clock"] = clock(row.expires_at, now=now)
     if row.waiters:

@@ -262,8 +262,8 @@ class Commands:
             reason, cut = typed.reason, typed.cut
         try:
             decided = await self._broker.decide(asked.profile.name, row.request_id, choice, actor, reason=reason)
-        except ChoiceNotOffered:
-            return [t("tap.not_offered", choice=choice)]
+        except ChoiceNotOffered as error:
+            return [error.message]
         self._dispatcher.wake()
         if decided.how == "lost":
             if row.outcome == "denied" and choice != "deny":

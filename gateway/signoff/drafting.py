@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
+from functools import partial
+from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from signoff import coverage, routing
+from signoff import aside, coverage, elicitation, gating, routing
 from signoff.changes import grants
 from signoff.changes.bypassing import BYPASS
 from signoff.errors import InvalidInput, SessionNotFound
+from signoff.exact_json import check_exact
 from signoff.ids import REQUEST_ID, new_id
 from signoff.judging import judge_action
 from signoff.model import Action, Actor, ApprovalRequest, Code, Command, Notifier, Session, replace
@@ -41,6 +44,10 @@ class Ask(Struct, frozen=True, kw_only=True):
     claimed_for: str | None = None
     agent: str | None = None
     """The calling agent's name, as its key says; None: the operator's own process."""
+    gate_token: str | None = None
+    """What an earlier gate gave for this very call, in place of a second question."""
+    no_context: Literal["deny", "approve"] | None = None
+    """Set by the operator's own process for what is asked outside of any session: what becomes of it."""
 
 
 class Around(Struct, frozen=True):
@@ -78,7 +85,8 @@ class Drafts:
         """The row as it would be inserted, and the session row it was judged for. Raises `SessionNotFound`,
         `InvalidInput`."""
         around = await self.around(profile, ask.session_id, ask.agent)
-        verdict = judge_action(
+        judging = partial(
+            judge_action,
             ask.action,
             profile,
             around.agent,
@@ -86,14 +94,20 @@ class Drafts:
             around.root,
             attended=around.way.attended,
             now=self.now(),
+            no_context=ask.no_context,
         )
-        return row_of(profile, ask, digest, around, verdict), around.session
+        verdict = await aside.judged(ask.action, judging)
+        return row_of(profile, ask, digest, around, verdict, self._served(profile.name)), around.session
 
     async def around(self, profile: Profile, session_id: str, agent: str | None) -> Around:
         """What is known around a question in this session. `agent` bounds whose it may be. Raises `SessionNotFound`."""
-        session = await self._session(profile.name, session_id, agent)
-        root = await self._root(session)
-        notified = await self._notified(session, root)
+        return await self.around_session(profile, await self._session(profile.name, session_id, agent))
+
+    async def around_session(self, profile: Profile, session: Session) -> Around:
+        """As `around`, for a session row in hand, which need not be stored."""
+        line = await self._line(session)
+        root = line[-1]
+        notified = await self._notified(line)
         way = routing.route(profile, session, root, platforms=self._served(profile.name), notified=notified)
         return Around(session, root, profile.agents.get(session.agent or "", AgentSettings()), way)
 
@@ -105,30 +119,40 @@ class Drafts:
             raise SessionNotFound
         return session
 
-    async def _root(self, session: Session) -> Session:
-        """The outermost parent of a child; itself for all others. A child where that cannot be found: it has no place
-        and nobody to ask (`routing.route`), and no setting approves for it (`judge_action`)."""
-        root = session
+    async def _line(self, session: Session) -> list[Session]:
+        """The session and those above it, its outermost parent last. A child is last where that cannot be found: it
+        has no place and nobody to ask (`routing.route`), and no setting approves for it (`judge_action`)."""
+        line = [session]
         for _ in range(MAX_PARENTS):
-            if root.kind != "child" or root.parent is None:
+            last = line[-1]
+            if last.kind != "child" or last.parent is None:
                 break
-            parent = await self._store.get(Session, session_key(session.profile, root.parent))
+            parent = await self._store.get(Session, session_key(session.profile, last.parent))
             if parent is None:
                 break
-            root = parent
-        return root
+            line.append(parent)
+        return line
 
-    async def _notified(self, session: Session, root: Session) -> bool:
+    async def _notified(self, line: Sequence[Session]) -> bool:
+        """Whether an answer client is attached to one of these sessions, or to the whole profile."""
         now = self.now()
-        for name in dict.fromkeys((session.session_id, root.session_id, EVERY_SESSION)):
-            found = await self._store.find(Notifier, "session", session_key(session.profile, name))
+        for name in (*(session.session_id for session in line), EVERY_SESSION):
+            found = await self._store.find(Notifier, "session", session_key(line[0].profile, name))
             if any(n.gone_at is None or n.gone_at > now for n in found):
                 return True
         return False
 
 
-def row_of(profile: Profile, ask: Ask, digest: str, around: Around, verdict: Verdict) -> ApprovalRequest:
-    """The row of a question with this verdict. Raises `InvalidInput`."""
+def row_of(
+    profile: Profile,
+    ask: Ask,
+    digest: str,
+    around: Around,
+    verdict: Verdict,
+    served: AbstractSet[str] = frozenset(),
+) -> ApprovalRequest:
+    """The row of a question with this verdict; `served` are the platforms whose places can be asked in. Raises
+    `InvalidInput`."""
     session = around.session
     timeout_s, warnings = _window(profile, ask.timeout_s)
     draft = ApprovalRequest(
@@ -155,7 +179,7 @@ def row_of(profile: Profile, ask: Ask, digest: str, around: Around, verdict: Ver
         label=verdict.label or grants.exact_label(ask.action),
         breadth=verdict.breadth or f"Exactly this {grants.action_word(ask.action)}",
         coverage=coverage.needed(ask.action, verdict.coverage, digest),
-        standing=coverage.standing(ask.action, digest) if verdict.verdict == "ask" else "",
+        standing=coverage.standing(ask.action, digest) if verdict.verdict in ("ask", "stage") else "",
         once_only=verdict.once_only,
         likeness=coverage.likeness(ask.action, verdict),
         unread_file=verdict.unread_file,
@@ -166,7 +190,7 @@ def row_of(profile: Profile, ask: Ask, digest: str, around: Around, verdict: Ver
         created_at=session.created_at,
         warnings=warnings,
     )
-    return _judged(draft, verdict, profile)
+    return _judged(draft, verdict, profile, served)
 
 
 def is_choice(choice: str) -> bool:
@@ -181,7 +205,20 @@ def offered_kinds(profile: Profile, action: Action) -> tuple[str, ...]:
     return profile.grants.code if isinstance(action, Code) else profile.grants.tool
 
 
-def _judged(draft: ApprovalRequest, verdict: Verdict, profile: Profile) -> ApprovalRequest:
+def _kept(profile: Profile, action: Action, served: AbstractSet[str]) -> dict[str, Any]:
+    """Who would run a kept action, where people are asked about it, and for how long: no say of its session's."""
+    settings = profile.approvals
+    first = settings.staged_destination or settings.fallback_destination
+    places = dict.fromkeys(place for place in (first, *settings.also_to) if place is not None)
+    return {
+        "executor": gating.executor_for(profile, action),
+        "destinations": tuple(place for place in places if place.platform in served),
+        "timeout_s": settings.tool_gate.pending_ttl_hours * 3600.0,
+        "warnings": (),
+    }
+
+
+def _judged(draft: ApprovalRequest, verdict: Verdict, profile: Profile, served: AbstractSet[str]) -> ApprovalRequest:
     """The draft, born ended where the verdict leaves nothing to ask."""
     if verdict.verdict == "ask":
         return draft
@@ -190,11 +227,15 @@ def _judged(draft: ApprovalRequest, verdict: Verdict, profile: Profile) -> Appro
     actor = Actor(type="policy", rule=rule if verdict.rung == BYPASS or not setting else None, setting=setting)
     if verdict.verdict == "block":
         return replace(draft, outcome="blocked", decided_by=(actor,))
+    if verdict.verdict == "stage":
+        return replace(draft, outcome="staged", decided_by=(actor,), **_kept(profile, draft.action, served))
     return replace(draft, outcome="approved", choice="once", decided_by=(actor,))
 
 
 def check_words(ask: Ask) -> None:
-    """Raise `InvalidInput` for ids that are none and texts that are too long."""
+    """Raise `InvalidInput` for ids that are none, texts that are too long, and forms that nobody could fill in."""
+    elicitation.check_schema(ask.action)
+    check_exact(ask.action)
     for name in ("request_id", "turn_id"):
         value = getattr(ask, name)
         if value is not None and not REQUEST_ID.fullmatch(value):

@@ -10,13 +10,17 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
+from signoff import kept_words
 from signoff.answers import done_answer, lost_answer
 from signoff.changes.bypassing import BYPASS
 from signoff.changes.grants import time_box
+from signoff.changes.passing import GATED as TOOL_GATE
 from signoff.display import shown
 from signoff.durations import clock, duration, duration_long, window, window_long
+from signoff.elicitation import elicited
 from signoff.model import Actor, ApprovalRequest, Block
 from signoff.policy.protected import PROTECTED_KEY
+from signoff.rows import NO_CONTEXT
 from signoff.statuses import execution_line, status_blocks
 from signoff.wording import (
     LEASE_WORDS_S,
@@ -78,8 +82,11 @@ def message(row: ApprovalRequest, now: datetime) -> str:
     denied. Empty while nobody has answered."""
     if row.outcome is None:
         return ""
+    answered = _answered_message(row)
+    if answered is not None:
+        return answered
     if row.outcome == "approved":
-        return _approved_message(row, now)
+        return _approved_message(row, now) if row.stages is None else kept_words.message(row)
     if row.outcome == "denied":
         if row.repeat_of:
             return t("agent.denied.repeat", duration=duration_long(since_denied_s(row)))
@@ -93,8 +100,20 @@ def message(row: ApprovalRequest, now: datetime) -> str:
     if row.outcome == "notify_failed":
         return t("agent.notify_failed.plain")
     if row.outcome == "staged":
-        return t("agent.staged.plain", id=row.short_id)
+        return t("agent.staged.plain", id=row.kept_short or row.short_id)
     return _blocked_message(row)
+
+
+def _answered_message(row: ApprovalRequest) -> str | None:
+    """That a person answered a server's question; None for all else, a cancel reads as any other action's."""
+    found = elicited(row)
+    if found is None or found.action == "cancel":
+        return None
+    if found.action == "accept":
+        return t("agent.elicitation.accept")
+    if row.reason:
+        return t("agent.denied.question_reason", reason=_quoted(row.reason))
+    return t("agent.denied.question")
 
 
 def _quoted(reason: str) -> str:
@@ -150,6 +169,10 @@ def _blocked_message(row: ApprovalRequest) -> str:
     by = row.decided_by[0] if row.decided_by else Actor(type="policy", rule="unknown")
     if by.rule == PROTECTED_KEY:
         return blocked_text("agent.blocked", row, by)
+    if by.setting and row.session_id == NO_CONTEXT:
+        return t("agent.blocked.no_context", setting=by.setting)
+    if by.setting and row.rung == TOOL_GATE:
+        return t("agent.blocked.tool_gate", setting=by.setting)
     if by.setting:
         kind = t(f"agent.session_kind.{row.kind}")
         return t("agent.blocked.setting", setting=by.setting, session_kind=kind)
@@ -187,7 +210,7 @@ def user_summary(row: ApprovalRequest, now: datetime) -> str:
             return t("summary.notify_failed.refused", place=place, cause=delivery_error(row))
         return t("summary.notify_failed.no_place")
     if row.outcome == "staged":
-        return t("summary.staged", id=row.short_id)
+        return t("summary.staged", id=row.kept_short or row.short_id)
     by = row.decided_by[0] if row.decided_by else Actor(type="policy")
     return blocked_text("summary.blocked", row, by)
 

@@ -150,6 +150,23 @@ class ClaimRefused(Conflict):
         self.claim_code = code
 
 
+class ActionRefused(Conflict):
+    """The kept action does not allow that now; nothing changed. `code` says why."""
+
+    code = "not_approved"
+
+    def __init__(self, message: str, *, code: str, **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.action_code = code
+
+
+class GatePassRefused(SignoffError):
+    """This one-time token of the tool gate does not stand for this call. Ask for it without the token."""
+
+    code = "gate_token_refused"
+    status = 403
+
+
 class UndoTooLate(Conflict):
     """The action was already started, so the approval cannot be taken back."""
 
@@ -192,6 +209,13 @@ class StoreCorrupt(StoreError):
     """The store's file is damaged. Restore a backup, or move the file away to start empty."""
 
     code = "store_corrupt"
+
+
+class Busy(SignoffError):
+    """The session kept changing while the action was judged; nothing was asked. Try again."""
+
+    code = "busy"
+    status = 503
 
 
 class GatewayUnreachable(SignoffError):

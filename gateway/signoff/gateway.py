@@ -17,25 +17,32 @@ from typing import Any
 from signoff.allowlist_file import allowlist_path
 from signoff.allowlisting import Allowlisting
 from signoff.broker import Broker
+from signoff.catching_up import CatchUps, Listening
 from signoff.clock import SystemClock
 from signoff.commands import Commands
 from signoff.config import Config
 from signoff.console_adapter import PLATFORM as CONSOLE
 from signoff.console_adapter import ConsoleAdapter
 from signoff.dispatcher import Dispatcher
-from signoff.errors import AdapterError, AdapterFatal, ConfigError, StoreError
+from signoff.errors import AdapterError, AdapterFatal, ConfigError, InvalidInput, StoreError
+from signoff.executing import Executing
+from signoff.executors import Executors, RunsCall, checked_executor
 from signoff.folder import private_folder
+from signoff.gate import Gate
+from signoff.hooks import Deliveries, Hooks
 from signoff.inbox import ProfileInbox
 from signoff.keyring import load_signer
 from signoff.keys import Keys
 from signoff.maker import Maker
 from signoff.model import Health, Note, replace
+from signoff.placing import NoContext, checked_no_context
 from signoff.policy.warming import warm
 from signoff.ports import ChatAdapter, Clock, Store, Tx
 from signoff.pulse import Pulse
 from signoff.reviewing import Reviews
 from signoff.sessions import Sessions
-from signoff.settings import Profile
+from signoff.settings import ExecutorSettings, Profile, StagedKind
+from signoff.staged import Staged
 from signoff.stores.open import open_store, serving
 from signoff.sweeper import Sweeper
 from signoff.taps import Taps
@@ -51,6 +58,8 @@ RESTART_S = (1.0, 2.0, 5.0, 15.0, 30.0)
 STOP_WITHIN_S = 4.0
 """From the first word of a stop, what comes in and what goes out may take this long together, so that a service manager
 who waits 5 s sees a clean exit."""
+RUNS_WITHIN_S = 2.0
+"""Of that time, what executors are running may take this long to end; what is told of it then still goes out."""
 LIMITED_S = 2.5
 """A stop also waits for an edit that its place's budget allows within that time; others are left to the next start."""
 
@@ -58,7 +67,9 @@ LIMITED_S = 2.5
 class Gateway(Verbs):
     """One gateway in this process. `async with Gateway(config) as gateway:` opens and connects it.
 
-    `adapters` replaces what the configuration would load (embedding, tests); `clock` and `store` likewise.
+    `adapters` replaces what the configuration would load (embedding, tests); `clock` and `store` likewise. `no_context`
+    says what becomes of a `request` outside of any session that no rule decides: `deny`, or `approve` with a warning in
+    the log. No agent can choose it. Raises `InvalidInput` for another word.
     """
 
     def __init__(
@@ -68,7 +79,9 @@ class Gateway(Verbs):
         clock: Clock | None = None,
         store: Store | None = None,
         adapters: Mapping[tuple[str, str], ChatAdapter] | None = None,
+        no_context: NoContext = "deny",
     ) -> None:
+        self.no_context = checked_no_context(no_context)
         self.config = config
         self.clock: Clock = clock or SystemClock()
         self.profiles: dict[str, Profile] = {
@@ -77,6 +90,11 @@ class Gateway(Verbs):
         }
         self.adapters: dict[tuple[str, str], ChatAdapter] = dict(adapters or {})
         self.telemetry = Telemetry()
+        self.hooks = Hooks(counted=self.telemetry.hook_called)
+        """`hooks.on("post_approval_response", fn)`: observers in this process."""
+        self.listening: list[Listening] = []
+        """Each tells whether an agent of a profile reads its event stream now."""
+        self.executors = Executors(self.profiles, self.clock)
         self.started_at: datetime = self.clock.now()
         self._given = adapters is not None
         self._given_up: dict[tuple[str, str], str] = {}
@@ -117,6 +135,10 @@ class Gateway(Verbs):
         when another gateway serves this store, or another user owns its folder."""
         with ExitStack() as hold:
             private_folder(self.config.gateway.state_dir)
+            for path in (allowlist_path(self.config.gateway.state_dir, name) for name in self.profiles):
+                if path.parent != self.config.gateway.state_dir:
+                    private_folder(path.parent.parent)
+                    private_folder(path.parent)
             if self._store is None:
                 hold.enter_context(serving(self.config.gateway.store))
             await self._open(self._store or open_store(self.config.gateway.store, self.clock))
@@ -129,19 +151,41 @@ class Gateway(Verbs):
             reviews = Reviews(self.profiles)
             self._stack.push_async_callback(reviews.aclose)
             self._stack.callback(self.store.subscribe(reviews.heard))
+            self.hooks.follow(self.store)
+            self._stack.push_async_callback(self.hooks.aclose)
+            counted = self.telemetry.hook_delivery
+            self._deliveries = Deliveries(self.store, self.clock, self.profiles, counted=counted)
+            await self._deliveries.begin()
             self.broker = Broker(self.store, self.clock, self.profiles, self.served, reviews)
             self.sessions = Sessions(self.store, self.profiles, self.served)
+            self._executing = Executing(
+                self.store,
+                self.clock,
+                self.executors,
+                on_failure=partial(self._pulse.failed, Executing.run_loop.__qualname__),
+            )
+            self.staged = Staged(self.store, self.broker, self._executing)
+            self.gate = Gate(self.store, self.broker, self.sessions, self.executors, self.no_context)
             self.keys = Keys(self.store, self.profiles)
             self.allowlisting = Allowlisting(self.store, self.clock, self.profiles, self.config.gateway.state_dir)
             self.sweeper = Sweeper(
                 self.store,
                 self.clock,
                 self.broker.waiters,
+                profiles=self.profiles,
                 on_defect=self.telemetry.unexpected,
                 on_failure=partial(self._pulse.failed, Sweeper.run.__qualname__),
             )
             self._stack.callback(await self.telemetry.follow(self.store, self.profiles))
             down = await self.sweeper.resume()
+            self.catch_ups = CatchUps(
+                self.store,
+                self.clock,
+                self.profiles,
+                self.adapters,
+                down=self.sweeper.down,
+                listening=self.listening,
+            )
             await self.allowlisting.begin()
         except BaseException:
             await self.store.aclose()
@@ -170,16 +214,22 @@ class Gateway(Verbs):
             fallbacks=fallbacks,
             on_failure=partial(self._pulse.failed, Dispatcher.run.__qualname__),
         )
-        taps = Taps(self.broker, self.dispatcher, self.store, self.clock, self.signer, maker)
+        taps = Taps(self.broker, self.dispatcher, self.store, self.clock, self.signer, maker, self.catch_ups)
         commands = self._commands = Commands(
             self.broker, self.sessions, self.dispatcher, self.store, self.clock, maker.title
         )
         loops = (self.sweeper.run, self.dispatcher.run, self.allowlisting.run, self.telemetry.watch_loop)
-        for loop in (*loops, self._watch_store):
+        for loop in (*loops, self.catch_ups.run, self._deliveries.run, self._executing.run_loop, self._watch_store):
             self._tasks.append(asyncio.create_task(self._watched(loop), name=loop.__qualname__))
         for (profile, platform), adapter in self.adapters.items():
             inbox = ProfileInbox(
-                profile, adapter.info, store=self.store, taps=taps, commands=commands, dispatcher=self.dispatcher
+                profile,
+                adapter.info,
+                store=self.store,
+                taps=taps,
+                commands=commands,
+                dispatcher=self.dispatcher,
+                catch_ups=self.catch_ups,
             )
             receiving = self._receive((profile, platform), adapter, inbox)
             task = asyncio.create_task(receiving, name=f"receive-{profile}-{platform}")
@@ -198,6 +248,8 @@ class Gateway(Verbs):
 
     async def _end(self) -> None:
         await self.stop_receiving()
+        if hasattr(self, "_executing"):
+            await self._executing.aclose(RUNS_WITHIN_S)
         if self._tasks:
             with contextlib.suppress(TimeoutError, StoreError):
                 async with asyncio.timeout_at(self._stop_by or 0.0):
@@ -220,6 +272,30 @@ class Gateway(Verbs):
         if self._receivers:
             with self.dispatcher.held():
                 await _cancelled(self._receivers)
+
+    def executor(
+        self,
+        name: str,
+        *,
+        run: RunsCall,
+        tools: tuple[str, ...] = (),
+        kinds: tuple[StagedKind, ...] = (),
+        timeout_s: float = 300.0,
+        profile: str = "default",
+    ) -> None:
+        """Register a function of this program that runs approved actions: `run(call)`, asynchronous or not.
+
+        It is handed a `signoff.executors.Call`; what it raises is a failure. Register before agents ask: what is
+        approved is looked for at once. Raises `InvalidInput` for a name that is taken or that runs nothing.
+        """
+        settings = self.profiles.get(profile)
+        if settings is None:
+            raise InvalidInput(f"There is no profile {profile!r}.", param="profile")
+        checked = checked_executor(settings, name, ExecutorSettings(tools=tools, kinds=kinds, timeout_s=timeout_s))
+        self.profiles[profile] = replace(settings, executors={**settings.executors, name: checked})
+        self.executors.register(profile, name, run)
+        if hasattr(self, "_executing"):
+            self._executing.wake()
 
     # --- adapters --------------------------------------------------------------------------------
 
@@ -249,7 +325,7 @@ class Gateway(Verbs):
             factory = point.load()
         except ImportError as error:
             why = f"its library is missing ({error.name}). Mend: pip install 'signoff[{platform}]'"
-            log.error("platforms.%s: %s", platform, why)
+            log.error("%s: %s", _section(profile, platform), why)
             self._given_up[profile, platform] = why
             return None
         if settings.get("mode") in ("webhook", "http"):
@@ -285,10 +361,10 @@ class Gateway(Verbs):
                 return
             except AdapterFatal as error:
                 self._given_up[key] = error.message
-                log.error("platforms.%s stopped: %s", platform, error.message)
+                log.error("%s stopped: %s", _section(key[0], platform), error.message)
                 return
             except Exception:  # the adapter's outer edge: whatever ended it, the other platforms go on
-                log.exception("platforms.%s: receiving ended in an error; it is started again", platform)
+                log.exception("%s: receiving ended in an error; it is started again", _section(key[0], platform))
                 self.telemetry.unexpected()
             await asyncio.sleep(RESTART_S[min(attempt, len(RESTART_S) - 1)])
 
@@ -357,8 +433,13 @@ class Gateway(Verbs):
                 "detail": health.detail or self._given_up.get((profile, platform), ""),
                 "history": list(health.history),
             }
-        waiting = len(self.broker.waiters)
-        return {"store": store, "platforms": platforms, "waiting": waiting, "failing": self._pulse.troubles()}
+        return {
+            "store": store,
+            "platforms": platforms,
+            "hooks": self._deliveries.health(),
+            "waiting": len(self.broker.waiters),
+            "failing": self._pulse.troubles(),
+        }
 
 
 def _own_paths(config: Config, profile: Profile) -> tuple[str, ...]:
@@ -368,10 +449,15 @@ def _own_paths(config: Config, profile: Profile) -> tuple[str, ...]:
         config.gateway.state_dir,
         config.gateway.token_key_file,
         *([config.file] if config.file else []),
-        # A link leads out of the state folder; what it leads to decides as much.
-        allowlist_path(config.gateway.state_dir, profile.name).resolve(),
+        # A link leads out of the state folder; what it leads to decides as much, in whichever profile.
+        *(allowlist_path(config.gateway.state_dir, name).resolve() for name in config.profiles),
     ]
     return tuple(dict.fromkeys(str(path) for path in paths))
+
+
+def _section(profile: str, platform: str) -> str:
+    """The section of the settings that is meant, so that an operator of many tenants finds it."""
+    return f"platforms.{platform}" if profile == "default" else f"profiles.{profile}.platforms.{platform}"
 
 
 async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:

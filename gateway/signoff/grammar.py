@@ -21,7 +21,8 @@ Verb = Literal["approve", "deny", "stop", "new", "pending", "grants", "revoke", 
 VERBS: tuple[Verb, ...] = (
     *("approve", "deny", "stop", "new", "pending", "grants", "revoke", "yolo", "why", "undo", "help"),
 )
-ALIASES: dict[str, Verb] = {"reset": "new", "start": "help"}
+ALIASES: dict[str, Verb] = {"reset": "new", "start": "help", "accept": "approve", "decline": "deny"}
+"""Other words for a verb; `accept` and `decline` are what the buttons of a server's question say."""
 WITH_ID: frozenset[Verb] = frozenset({"revoke", "why", "undo"})
 
 MAX_HEAD = 200

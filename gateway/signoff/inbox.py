@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from signoff.cards import text_card
+from signoff.catching_up import CatchUps
 from signoff.changes import sending
 from signoff.commands import Commands
 from signoff.dispatcher import Dispatcher
@@ -34,6 +35,7 @@ class ProfileInbox:
         taps: Taps,
         commands: Commands,
         dispatcher: Dispatcher,
+        catch_ups: CatchUps | None = None,
     ) -> None:
         self._profile = profile
         self._info = info
@@ -41,10 +43,18 @@ class ProfileInbox:
         self._taps = taps
         self._commands = commands
         self._dispatcher = dispatcher
+        self._catch_ups = catch_ups
 
     async def tap(self, tap: Tap) -> Answer:
         """Decide by a button."""
-        return await self._taps.tap(self._profile, tap, self._info)
+        answer = await self._taps.tap(self._profile, tap, self._info)
+        self._alive(tap.destination, tap.person)
+        return answer
+
+    def _alive(self, place: Destination, person: Person) -> None:
+        """Somebody is there: who may decide is told what happened while nobody was."""
+        if self._catch_ups is not None:
+            self._catch_ups.alive(self._profile, place, person)
 
     async def unanswered(self, tap: Tap, answer: Answer) -> None:
         """A tap delivered late: the card shows a decision by itself, a tap that lost is told in the chat, once."""
@@ -67,6 +77,7 @@ class ProfileInbox:
                 return None
             reply = await self._commands.handle(self._profile, message, self._info)
             await self.save(name, " ".join([*handled, message.message_id][-HANDLED:]))
+            self._alive(message.destination, message.person)
             return reply
         told = await self._taps.typed_reason(self._profile, message, self._info)
         if told is None:

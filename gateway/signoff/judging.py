@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from signoff import gating, routing
 from signoff.changes.bypassing import live
+from signoff.elicitation import needs_fields
 from signoff.model import Action, Code, Command, Elicitation, FileWrite, Rule, Session, Tool, replace
 from signoff.policy import ActionKind, JudgeContext, Verdict, judge
 from signoff.policy.protected import files_of
@@ -18,6 +20,8 @@ HOME = str(Path.home())
 
 
 UNATTENDED_SETTING = "approvals.unattended_mode"
+NO_CONTEXT_SETTING = "no_context"
+"""The argument of `Gateway` that says what becomes of a question outside of any session."""
 UNATTENDED_KINDS = frozenset({"cron", "webhook", "worker"})
 """An agent is trusted to act with nobody there once an operator lets it declare one of these."""
 
@@ -31,9 +35,16 @@ def judge_action(
     *,
     attended: bool,
     now: datetime,
+    no_context: Literal["deny", "approve"] | None = None,
 ) -> Verdict:
-    """The ladder's verdict for this action in this session. Facts that lower a verdict come from the registration."""
+    """The ladder's verdict for this action in this session. Facts that lower a verdict come from the registration.
+
+    `no_context` is what the embedding program wants of a question outside of any session, where nobody can be asked.
+    """
     context, withheld = context_of(action, profile, agent, session, root, attended=attended, now=now)
+    if no_context is not None:
+        context = replace(context, attended=False, bypass=False, unattended_mode=no_context)
+        return _outside(judge(kind_of(action), judged_text(action), context), no_context)
     return told_why(judge(kind_of(action), judged_text(action), context), profile, withheld)
 
 
@@ -75,13 +86,27 @@ def context_of(
         unknown_commands=profile.approvals.unknown_commands,
         own_paths=profile.own_paths,
         own_pid=profile.own_pid,
+        tool_gate=gating.gate_mode(profile.approvals.tool_gate, action.name) if isinstance(action, Tool) else "",
+        can_stage=gating.executor_for(profile, action) is not None,
         **_around(action),
     )
     return context, withheld
 
 
+def _outside(verdict: Verdict, no_context: str) -> Verdict:
+    """The verdict on a question outside of any session: what no rule decides, the embedding program's argument does."""
+    if verdict.setting != UNATTENDED_SETTING:
+        return verdict
+    why = ("It was asked outside of any session, so nobody can be asked.", *verdict.why[1:])
+    return replace(verdict, setting=f'{NO_CONTEXT_SETTING} = "{no_context}"', why=why)
+
+
 def told_why(verdict: Verdict, profile: Profile, withheld: str | None) -> Verdict:
-    """The verdict, with the reason where a setting would have spoken for the session and was withheld."""
+    """The verdict, with the reason where a setting would have spoken for the session and was withheld, or needs an
+    executor that is not there."""
+    if verdict.missing:
+        setting = routing.setting_value(profile, verdict.setting)
+        return replace(verdict, setting=f"{setting} (no executor is registered for {verdict.missing})")
     if withheld is None or verdict.setting != UNATTENDED_SETTING:
         return verdict
     setting = f'{UNATTENDED_SETTING} = "{profile.approvals.unattended_mode}" ({withheld})'
@@ -107,7 +132,7 @@ def _around(action: Action) -> dict[str, Any]:
         return {"env": env, "reviewed": tuple(operand.path for operand in action.operands)}
     if isinstance(action, FileWrite) and action.diff is not None:
         return {"files": files_of(action.diff)}
-    return {}
+    return {"fields": True} if needs_fields(action) else {}
 
 
 def _folder(action: Action) -> str | None:

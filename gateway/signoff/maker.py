@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from signoff.actions import one_line
-from signoff.cards import Facts, panel_card, request_card, told_card
+from signoff.cards import Facts, request_card, told_card
+from signoff.catch_up_cards import catch_up_card
+from signoff.changes.catching_up import absence_of
 from signoff.changes.digests import Listed
 from signoff.digest_cards import confirm_card, digest_card, file_of, file_part, needs_file
 from signoff.drill_cards import drill_card
 from signoff.errors import RequestNotFound
 from signoff.model import ApprovalRequest, Card, Copy, Session
 from signoff.pacing import Pace
+from signoff.panels import panel_card
 from signoff.ports import AdapterInfo, Clock, Store
 from signoff.rows import request_key, session_key
 from signoff.settings import Profile
@@ -55,6 +58,8 @@ class Maker:
             return msgspec.json.decode(copy.note or "", type=Card)
         if copy.kind == "drill":
             return drill_card(copy, self._signer)
+        if copy.kind == "catch_up":
+            return await self._catch_up(copy)
         if row is None and copy.kind == "panel" and copy.parent_copy is not None:
             return confirm_card(copy, await self._listed(copy.parent_copy), self._signer)
         if row is None:
@@ -65,6 +70,16 @@ class Maker:
         if copy.kind == "told":
             return told_card(row, copy, facts)
         return panel_card(row, copy, facts, self._signer)
+
+    async def _catch_up(self, copy: Copy) -> Card:
+        rows = {}
+        for entry in absence_of(copy).entries:
+            row = await self._store.get(ApprovalRequest, request_key(copy.profile, entry.request_id))
+            if row is not None:
+                rows[entry.request_id] = row
+        info = self._infos.get(copy.destination.platform)
+        units = info.max_text_units if info else SMALLEST_UNITS
+        return catch_up_card(copy, rows, self._signer, now=self._clock.now(), max_units=units, console=self._console)
 
     async def digest(self, copy: Copy, listed: Sequence[Listed], *, attach: bool, file: bool) -> Card:
         """The digest of these; its file is made in steps, since it holds every action whole."""

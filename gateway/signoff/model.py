@@ -19,7 +19,7 @@ Outcome = Literal["approved", "denied", "timeout", "cancelled", "notify_failed",
 Severity = Literal["low", "medium", "high", "critical"]
 ExecutionState = Literal["none", "claimed", "succeeded", "failed", "not_run", "unknown", "lapsed"]
 CopyState = Literal["queued", "sending", "sent", "final", "failed", "ambiguous"]
-CopyKind = Literal["card", "digest", "panel", "prompt", "note", "drill", "told"]
+CopyKind = Literal["card", "digest", "panel", "prompt", "note", "drill", "told", "catch_up"]
 Scope = Literal["agent", "approver", "ops", "admin"]
 Cause = Literal[
     "turn_ended",
@@ -42,6 +42,10 @@ CAUSES: frozenset[str] = frozenset(Cause.__args__)  # type: ignore[attr-defined]
 OUTCOMES: frozenset[str] = frozenset(Outcome.__args__)  # type: ignore[attr-defined]  # the same
 AGENT_CAUSES: frozenset[str] = frozenset({"turn_ended", "withdrawn", "turn_interrupted", "parent_ended"})
 """The causes an agent may send; all others are implied by what happened, never told by the asker."""
+ANSWERING_CAUSES: frozenset[str] = frozenset(
+    {"notifier_gone", "client_cannot_answer", "prompt_failed", "no_prompt", "prompt_interrupted"}
+)
+"""The causes an answering side may give for its going: it never refuses a question in a person's place."""
 
 
 # --- what an agent wants to do -------------------------------------------------------------------
@@ -275,7 +279,24 @@ class ApprovalRequest(Struct, frozen=True, gc=False, kw_only=True, omit_defaults
     """On a denied one: when the same was asked first after it, and not shown to anybody."""
     lifted_by: Actor | None = None
     """On a denied one: who let the action be asked again."""
+    content: dict[str, Any] | None = None
+    """Of a server's question that was accepted: what was filled into its fields."""
+    wanted_by: Actor | None = None
+    """On one that ended while nobody was there: who wants to be asked about it again."""
     superseded_by: str | None = None
+    kept_as: str | None = None
+    """On a staged one: the question whether the kept action may run later."""
+    kept_short: str = ""
+    """Its short id, by which people and texts name the kept action."""
+    stages: str | None = None
+    """On that question: the request that was staged. It belongs to no turn, and a stop or end of the session leaves
+    it."""
+    executor: str | None = None
+    """On both: the name of the executor that runs the action once a person approved it."""
+    pass_sha256: str = ""
+    """The hash of the one-time token with which this very run goes through the tool gate a second time."""
+    pass_used_by: str | None = None
+    """The request that used it."""
     warnings: tuple[str, ...] = ()
     delivered_to: tuple[Destination, ...] = ()
     delivery_error: str | None = None
@@ -324,6 +345,10 @@ class Session(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """The chat it was said in."""
     bypass_message: str | None = None
     """The typed message that said so last, also after its end: delivered again, it changes nothing."""
+    seen_at: datetime | None = None
+    """Where sessions expire: when it, or a child of it, was last used since it started anew."""
+    ends_at: datetime | None = None
+    """When it is looked at next, whether it has expired."""
 
 
 class Turn(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -409,8 +434,8 @@ class Copy(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     shown_at: datetime | None = None
     """On a digest: when it was posted or edited last; its edits keep a distance."""
     note: str | None = None
-    """A note's content: a `Card` as JSON. A drill's: its state. Of a card in the fallback place: the place that did not
-    take it; of the word told there: where the question is asked."""
+    """A note's content: a `Card` as JSON. A drill's: its state. What a message about an absence tells. Of a card in the
+    fallback place: the place that did not take it; of the word told there: where the question is asked."""
     priority: int = 2
     """0 answer, 1 final edit, 2 new card, 3 other edits."""
     due_at: datetime | None = None

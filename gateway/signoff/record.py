@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from signoff.changes.deciding import offered
 from signoff.display import shown
+from signoff.elicitation import Elicited, elicited
 from signoff.endings import message, user_summary
 from signoff.model import (
     Action,
@@ -26,6 +27,7 @@ from signoff.model import (
     SessionKind,
     Severity,
     Vote,
+    replace,
 )
 
 _CACHED_CHARS = 4_000_000
@@ -74,6 +76,7 @@ class Approval(Struct, frozen=True, kw_only=True):
     coverage: tuple[str, ...]
     grant_id: str | None
     action: Action
+    elicitation: Elicited | None
     agent: str | None
     agent_reason: str | None
     host: str | None
@@ -82,6 +85,14 @@ class Approval(Struct, frozen=True, kw_only=True):
     kind: SessionKind
     destinations: tuple[str, ...]
     superseded_by: str | None
+    kept_as: str | None
+    """Of a staged one: the id of the question whether the kept action may run."""
+    stages: str | None
+    """Of that question: the id of the staged one."""
+    executor: str | None
+    """Of both: who runs the action once it is approved."""
+    gate_token: str | None = None
+    """Told to who claimed it and wanted one, this once: lets this very run through another tool gate."""
     repeat_of: str | None
     next_of: str | None
     warnings: tuple[str, ...]
@@ -89,6 +100,8 @@ class Approval(Struct, frozen=True, kw_only=True):
     created_at: datetime
     expires_at: datetime | None
     decided_at: datetime | None
+    waited_s: float
+    """How many seconds people were waited for, so far while it is pending."""
     claim_by: datetime | None
     execution: ExecutionView
     delivered_to: tuple[str, ...]
@@ -143,6 +156,7 @@ def approval_of(row: ApprovalRequest, now: datetime, *, exact: bool = False) -> 
         coverage=row.coverage,
         grant_id=row.grant_id,
         action=row.action if exact else _masked.of(row),
+        elicitation=_elicited(row, exact),
         agent=row.agent,
         agent_reason=_prose(row.agent_reason, exact),
         host=_prose(row.host, exact),
@@ -151,6 +165,9 @@ def approval_of(row: ApprovalRequest, now: datetime, *, exact: bool = False) -> 
         kind=row.kind,
         destinations=tuple(map(str, row.destinations)),
         superseded_by=row.superseded_by,
+        kept_as=row.kept_as,
+        stages=row.stages,
+        executor=row.executor,
         repeat_of=row.repeat_of,
         next_of=row.next_of,
         warnings=row.warnings,
@@ -158,6 +175,7 @@ def approval_of(row: ApprovalRequest, now: datetime, *, exact: bool = False) -> 
         created_at=row.created_at,
         expires_at=row.expires_at,
         decided_at=row.decided_at,
+        waited_s=max(0.0, ((row.decided_at or now) - row.created_at).total_seconds()),
         claim_by=row.claim_by,
         execution=ExecutionView(
             state=ran.state,
@@ -204,6 +222,15 @@ def _masked_text(value: str, name: str | None) -> str:
         if line.startswith(lead):
             return line[len(lead) :]
     return shown(value, prose=True)
+
+
+def _elicited(row: ApprovalRequest, exact: bool) -> Elicited | None:
+    """How a server's question was answered; the content is masked for all but who asked."""
+    found = elicited(row)
+    if found is None or found.content is None or exact:
+        return found
+    masked: dict[str, Any] = _masked_value(found.content, None)
+    return replace(found, content=masked)
 
 
 def _prose(text: str | None, exact: bool) -> str | None:

@@ -13,15 +13,16 @@ from signoff.actions import one_line
 from signoff.judging import UNATTENDED_KINDS, judge_action
 from signoff.model import Action, ApprovalRequest, Session
 from signoff.policy import Verdict
-from signoff.policy.verdict import VerdictWord
+from signoff.policy.verdict import DecisionWord
 from signoff.routing import UNATTENDED
 from signoff.settings import AgentSettings, Profile
 
 Then = Literal["asked", "answered", "allowed", "blocked"]
 """What became of a request: a person was asked; a grant or an earlier denial answered; policy let it run or forbade it.
 """
-Danger = Literal["denied", "critical", "blocked"]
-"""Why something that would run now should be looked at: a person denied it, it was critical, or policy forbade it."""
+Danger = Literal["denied", "critical", "blocked", "off"]
+"""Why something that would run now should be looked at: a person denied it, it was critical, policy forbade it, or a
+person was asked and nobody would be, because approvals are off."""
 
 MAX_LISTED = 500
 """As many dangers and new questions are listed; the rest is counted."""
@@ -37,7 +38,7 @@ class Passed(Struct, frozen=True, kw_only=True):
     action: str
     severity: str
     then: Then
-    now: VerdictWord
+    now: DecisionWord
     dangers: tuple[Danger, ...] = ()
     rung: str
     rule_keys: tuple[str, ...] = ()
@@ -49,7 +50,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
     `questions` were put to people; of these `saved` would run unasked, `forbidden` would not run, and `kept` would be
     asked again. `new_questions` were let run then. `dangers` would run now although a person denied them, they were
-    critical, or policy forbade them.
+    critical, policy forbade them, or a person was asked and approvals are off now.
     """
 
     requests: int = 0
@@ -87,18 +88,20 @@ class Replay:
             self._one(row)
 
     def _one(self, row: ApprovalRequest) -> None:
+        if row.kept_as is not None:
+            return  # the question about the kept action stands for it
         verdict, then = again(row, self._profile, self._now), became(row)
         now, counts = verdict.verdict, self._counts
         counts["requests"] += 1
         if then == "asked":
             counts["questions"] += 1
-            counts[{"ask": "kept", "allow": "saved", "block": "forbidden"}[now]] += 1
+            counts[{"ask": "kept", "stage": "kept", "allow": "saved", "block": "forbidden"}[now]] += 1
             if now == "allow":
                 self._saved_by[verdict.rule_keys[0] if verdict.rule_keys else verdict.rung] += 1
         elif then == "allowed":
-            counts["new_questions"] += now == "ask"
+            counts["new_questions"] += now in ("ask", "stage")
             counts["newly_forbidden"] += now == "block"
-        dangers = dangers_of(row, then) if now == "allow" else ()
+        dangers = dangers_of(row, then, off=verdict.rung == "mode_off") if now == "allow" else ()
         if dangers:
             counts["dangers"] += 1
             _keep(self._dangerous, row, verdict, then, dangers)
@@ -146,8 +149,8 @@ def became(row: ApprovalRequest) -> Then:
     return "allowed" if row.outcome == "approved" and kinds == {"policy"} else "asked"
 
 
-def dangers_of(row: ApprovalRequest, then: Then) -> tuple[Danger, ...]:
-    """Why it should not run unseen."""
+def dangers_of(row: ApprovalRequest, then: Then, *, off: bool) -> tuple[Danger, ...]:
+    """Why it should not run unseen. `off`: it would because nothing is asked any more."""
     found: list[Danger] = []
     if any(actor.type == "person" for actor in row.decided_by) and row.outcome == "denied":
         found.append("denied")
@@ -155,6 +158,8 @@ def dangers_of(row: ApprovalRequest, then: Then) -> tuple[Danger, ...]:
         found.append("critical")
     if then == "blocked" and not _nobody_there(row):
         found.append("blocked")
+    if off and then == "asked":
+        found.append("off")
     return tuple(found)
 
 

@@ -8,13 +8,14 @@ from typing import Literal
 from msgspec import Struct
 
 from signoff.model import Destination, Session
+from signoff.presence import JOBS, Flags, presence
 from signoff.settings import Profile
 
 MAX_PARENTS = 8
 """A session has at most so many above it: agents hand work down a few levels, and each level costs every question a
 read on its way to a person."""
 
-UNATTENDED: frozenset[str] = frozenset({"cron", "single_query", "webhook", "worker"})
+UNATTENDED: frozenset[str] = frozenset(JOBS)
 """Kinds that never wait for a person, whatever else is attached to them."""
 
 
@@ -42,7 +43,7 @@ def route(profile: Profile, session: Session, root: Session, *, platforms: Abstr
     places = tuple(dict.fromkeys((*((first,) if first else ()), *also)))
     return Route(
         places,
-        attended=bool(places) or notified,
+        attended=presence(Flags(kinds=frozenset({root.kind}), place=bool(places), notifier=notified)).gateway,
     )
 
 
@@ -55,7 +56,7 @@ def mode_setting(kind: str | None) -> Literal["cron_mode", "single_query_mode", 
 
 def setting_value(profile: Profile, setting: str | None) -> str | None:
     """A setting with its value as an operator would write it: `approvals.cron_mode = "deny"`. One that comes with
-    words of its own stays as it is."""
-    if setting is None or " " in setting:
+    words of its own stays as it is, and so does one that is a list."""
+    if setting is None or " " in setting or setting.count(".") > 1:
         return setting
     return f'{setting} = "{getattr(profile.approvals, setting.rpartition(".")[2])}"'

@@ -26,6 +26,9 @@ SEPARATOR = "\x1f"
 EVERY_SESSION = ""
 """The session id of a notifier that serves all sessions of its profile; no session can have it."""
 
+NO_CONTEXT = "no-context"
+"""The session id of what is asked outside of any session; no agent can declare it."""
+
 Columns = tuple[str | None, ...]
 
 
@@ -70,20 +73,23 @@ def _column(values: Callable[[R], Columns], place: int) -> Callable[[R], str | N
 
 
 def _live(row: ApprovalRequest) -> bool:
-    """Pending, or approved and neither finished nor void: what a turn's end still touches."""
+    """Pending, or approved and neither finished nor void: what a turn's end still touches. The question about a kept
+    action outlives its session."""
+    if row.stages is not None:
+        return False
     return row.outcome is None or (row.outcome == "approved" and row.execution.state in ("none", "claimed"))
 
 
 def _denied(row: ApprovalRequest) -> bool:
-    """Whether a person denied it and nobody has let it be asked again since."""
-    if row.outcome != "denied" or row.repeat_of is not None or row.lifted_by is not None:
+    """Whether a person denied it and nobody has let it be asked again since. A kept action is not asked again."""
+    if row.stages is not None or row.outcome != "denied" or row.repeat_of is not None or row.lifted_by is not None:
         return False
     return any(actor.type == "person" for actor in row.decided_by)
 
 
 def _approved_once(row: ApprovalRequest) -> bool:
-    """Whether people approved this one run."""
-    if row.outcome != "approved" or row.choice not in ("once", "once_all"):
+    """Whether people approved this one run, while its agent waited."""
+    if row.stages is not None or row.outcome != "approved" or row.choice not in ("once", "once_all"):
         return False
     return any(actor.type == "person" for actor in row.decided_by)
 
@@ -98,6 +104,14 @@ def _request_due(row: ApprovalRequest) -> datetime | None:
     if row.outcome == "approved" and row.execution.state in ("none", "claimed"):
         return row.claim_by
     return None
+
+
+def _session_due(row: Session) -> datetime | None:
+    if row.closed_at is not None:
+        return None
+    if row.bypass_until is None or row.ends_at is None:
+        return row.bypass_until or row.ends_at
+    return min(row.bypass_until, row.ends_at)
 
 
 def request_key(profile: str, request_id: str) -> str:
@@ -135,6 +149,11 @@ def answered_key(profile: str, session_id: str, digest: str) -> str:
     return joined(profile, session_id, digest)
 
 
+def to_run_key(profile: str, executor: str) -> str:
+    """The value of the column that finds the kept actions that were approved and that nobody has started."""
+    return joined(profile, executor)
+
+
 def denied_key(profile: str, session_id: str, likeness: str) -> str:
     """The value of the column that finds what people denied in a session about actions like this."""
     return joined(profile, session_id, likeness)
@@ -146,12 +165,14 @@ def denied_key(profile: str, session_id: str, likeness: str) -> str:
 def _request_columns(r: ApprovalRequest) -> Columns:
     profile = r.profile
     short, session = f"{profile}\x1f{r.short_id}", f"{profile}\x1f{r.session_id}"
+    if r.stages is not None:
+        return _staged_columns(r, short, session)
     if r.outcome is not None:
         denied = _denied(r)
         answered = f"{session}\x1f{r.digest}" if denied or _approved_once(r) else None
         like = f"{session}\x1f{r.likeness}" if denied and r.likeness else None
         if not _live(r):
-            return short, profile, session, None, None, None, None, None, None, answered, like
+            return short, profile, session, None, None, None, None, None, None, answered, like, None, None
         return (
             short,
             profile,
@@ -164,6 +185,8 @@ def _request_columns(r: ApprovalRequest) -> Columns:
             None,
             answered,
             like,
+            None,
+            None,
         )
     leader = r.leader_id
     return (
@@ -178,7 +201,19 @@ def _request_columns(r: ApprovalRequest) -> Columns:
         f"{profile}\x1f{leader}" if leader else None,
         None,
         None,
+        None,
+        None,
     )
+
+
+def _staged_columns(r: ApprovalRequest, short: str, session: str) -> Columns:
+    """Those of the question about a kept action: no session's end finds it, no standing approval and no other
+    question joins it."""
+    profile = r.profile
+    pending = profile if r.outcome is None else None
+    waits = r.outcome == "approved" and r.execution.state == "none"
+    to_run = f"{profile}\x1f{r.executor or ''}" if waits else None
+    return short, profile, session, pending, None, None, None, None, None, None, None, profile, to_run
 
 
 def _session_columns(r: Session) -> Columns:
@@ -231,6 +266,8 @@ TABLES: tuple[Table[Any], ...] = (
             "follower_of",
             "answered",
             "denied_like",
+            "staged",
+            "to_run",
         ),
         values=_request_columns,
         unique=frozenset({"leader_key"}),
@@ -244,7 +281,7 @@ TABLES: tuple[Table[Any], ...] = (
         columns=("profile", "place", "parent"),
         values=_session_columns,
         order=lambda r: r.created_at.timestamp(),
-        due=lambda r: None if r.closed_at else r.bypass_until,
+        due=_session_due,
     ),
     Table(
         "turns",

@@ -10,7 +10,7 @@ from functools import partial
 from msgspec import Struct
 
 from signoff.bypass_notes import off_card, on_card
-from signoff.changes import bypassing, stopping
+from signoff.changes import bypassing, expiring, late_children, stopping
 from signoff.changes.bypassing import DEFAULT_MINUTES, Bypass
 from signoff.changes.common import plus
 from signoff.changes.stopping import Stopped
@@ -20,13 +20,24 @@ from signoff.errors import (
     KindNotAllowed,
     NotPermitted,
     SessionNotFound,
+    TurnEnded,
     TurnNotFound,
 )
 from signoff.ids import REQUEST_ID, new_id
-from signoff.model import Actor, Cause, Destination, Notifier, Session, SessionKind, Turn, replace
+from signoff.model import (
+    ANSWERING_CAUSES,
+    Actor,
+    Cause,
+    Destination,
+    Notifier,
+    Session,
+    SessionKind,
+    Turn,
+    replace,
+)
 from signoff.ports import Store, Tx
 from signoff.routing import MAX_PARENTS, UNATTENDED, mode_setting
-from signoff.rows import place_key, session_key
+from signoff.rows import NO_CONTEXT, place_key, session_key
 from signoff.settings import AgentSettings, Profile
 from signoff.wording import t
 
@@ -43,6 +54,8 @@ class Declaration(Struct, frozen=True, kw_only=True):
     destination: Destination | None = None
     user_id: str | None = None
     parent: str | None = None
+    parent_turn: str | None = None
+    """The parent's turn that a child was made in, where the embedding program says so; else the one that is open."""
 
 
 class Sessions:
@@ -57,18 +70,31 @@ class Sessions:
 
     # --- sessions ----------------------------------------------------------------------------
 
-    async def declare(self, profile_name: str, declaration: Declaration, agent: str | None) -> Session:
-        """Make or change a session. Raises `InvalidInput` (also for a parent that was closed, is too deep a child or
-        descends from this session), `KindNotAllowed`, `DestinationNotAllowed`, `SessionNotFound` (another agent's
-        session, or an unknown parent)."""
+    async def declare(
+        self, profile_name: str, declaration: Declaration, agent: str | None, *, only_new: bool = False
+    ) -> Session:
+        """Make or change a session; `only_new` leaves one that was ever declared as it is. Raises `InvalidInput` (also
+        for a parent that was closed, is too deep a child or descends from this session), `KindNotAllowed`,
+        `DestinationNotAllowed`, `SessionNotFound` (another agent's session, or an unknown parent)."""
         _check_id(declaration.session_id)
+        if declaration.session_id == NO_CONTEXT and agent is not None:
+            raise InvalidInput(f"{NO_CONTEXT!r} is the gateway's own session; choose another id.", param="session_id")
         profile = self._profiles[profile_name]
         if agent is not None:
             self._check_allowed(profile, profile.agents.get(agent, AgentSettings()), declaration)
         self._check_place(profile_name, declaration)
         if (declaration.kind == "child") != (declaration.parent is not None):
             raise InvalidInput("A child session names its parent, and only a child does.", param="parent")
-        return await self._store.transact(partial(_declare, profile=profile_name, declaration=declaration, agent=agent))
+        change = partial(_declare, profile=profile_name, declaration=declaration, agent=agent, only_new=only_new)
+        return await self._store.transact(expiring.used(change, profile, declaration.session_id))
+
+    def serves(self, profile: str, place: Destination) -> bool:
+        """Whether this gateway posts on the place's platform."""
+        return place.platform in self._served(profile)
+
+    async def known(self, profile: str, session_id: str) -> Session | None:
+        """The session as it is stored, open or closed; None where it was never declared."""
+        return await self._store.get(Session, session_key(profile, session_id))
 
     async def get(self, profile: str, session_id: str, agent: str | None = None) -> Session:
         """An open session; another agent's is not found."""
@@ -93,7 +119,8 @@ class Sessions:
     async def clear(
         self, profile: str, session_id: str, by: Actor | None, *, close: bool, agent: str | None = None
     ) -> Stopped:
-        """As stop, and its grants and bypass go; `close` also forgets the registration."""
+        """As stop, and its grants and bypass go; `close` also forgets the registration, without it the session starts
+        anew."""
 
         def change(tx: Tx) -> Stopped:
             session = stopping_session(tx, profile, session_id, agent)
@@ -129,7 +156,7 @@ class Sessions:
             card = partial(on_card, now=tx.now)
             return bypassing.start(tx, session, length, by, place=place, message=message, card=card)
 
-        return await self._store.transact(change)
+        return await self._store.transact(expiring.used(change, settings, session_id))
 
     async def end_bypass(self, profile: str, session_id: str, by: Actor, *, place: Destination | None = None) -> Bypass:
         """Ask again in the session; `before` of the answer is None where nothing was bypassed. Raises
@@ -151,7 +178,8 @@ class Sessions:
         lease_s: float = DEFAULT_LEASE_S,
         agent: str | None = None,
     ) -> Turn:
-        """Open a turn that lives while its lease is renewed. Raises `SessionNotFound`, `InvalidInput`, `Conflict`."""
+        """Open a turn that lives while its lease is renewed. Raises `SessionNotFound`, `InvalidInput`, `Conflict`, and
+        `TurnEnded` in a child that ended with its parent."""
         turn_id = turn_id or new_id("turn")
         if not REQUEST_ID.fullmatch(turn_id):
             raise InvalidInput("turn_id must be 1 to 64 of A-Z, a-z, 0-9, _ and -.", param="turn_id")
@@ -159,10 +187,11 @@ class Sessions:
             raise InvalidInput(f"lease_s must be {MIN_LEASE_S:g} to {MAX_LEASE_S:g} seconds.", param="lease_s")
 
         def change(tx: Tx) -> Turn:
+            _check_child_lives(tx, profile, session_id, agent)
             session = stopping_session(tx, profile, session_id, agent)
             return stopping.open_turn(tx, session, turn_id, lease_s)
 
-        return await self._store.transact(change)
+        return await self._store.transact(expiring.used(change, self._profiles[profile], session_id))
 
     async def heartbeat(self, profile: str, turn_id: str, agent: str | None = None) -> Turn:
         """Renew a turn's lease. Raises `TurnNotFound`, `TurnEnded`."""
@@ -188,27 +217,48 @@ class Sessions:
 
     # --- notifiers ---------------------------------------------------------------------------
 
-    async def attach(self, profile: str, session_id: str, name: str, principal: str | None) -> Notifier:
-        """An answer client (or callback) can put this session's requests before a person from now on."""
+    async def attach(
+        self, profile: str, session_id: str, name: str, principal: str | None, lease_s: float | None = None
+    ) -> Notifier:
+        """An answer client (or callback) can put this session's requests before a person from now on.
+
+        With `lease_s` (2 to 3600 seconds) it counts as gone after so long, unless it is attached again before. Raises
+        `InvalidInput`, `SessionNotFound`.
+        """
         _check_id(name)
+        if lease_s is not None and not MIN_LEASE_S <= lease_s <= MAX_LEASE_S:
+            raise InvalidInput(f"lease_s must be {MIN_LEASE_S:g} to {MAX_LEASE_S:g} seconds.", param="lease_s")
 
         def change(tx: Tx) -> Notifier:
             stopping_session(tx, profile, session_id, None)
             notifier = Notifier(
-                profile=profile, session_id=session_id, name=name, principal=principal, attached_at=tx.now
+                profile=profile,
+                session_id=session_id,
+                name=name,
+                principal=principal,
+                attached_at=tx.now,
+                gone_at=None if lease_s is None else plus(tx.now, lease_s),
             )
             tx.put(notifier)
             return notifier
 
         return await self._store.transact(change)
 
-    async def detach(self, profile: str, session_id: str, name: str) -> None:
-        """It is gone on purpose: its requests are withdrawn unless another way to a person is left. Idempotent."""
+    async def detach(self, profile: str, session_id: str, name: str, cause: Cause = "notifier_gone") -> None:
+        """It is gone on purpose: its requests are withdrawn unless another way to a person is left. Idempotent.
+
+        `cause` says why it shows nothing any more, one of `ANSWERING_CAUSES`; raises `InvalidInput` for another.
+        """
+        if cause not in ANSWERING_CAUSES:
+            allowed = ", ".join(sorted(ANSWERING_CAUSES))
+            raise InvalidInput(
+                f"An answering side does not go for the cause {cause}. It gives {allowed}.", param="cause"
+            )
 
         def change(tx: Tx) -> None:
             notifier = tx.get(Notifier, stopping.notifier_key(profile, session_id, name))
             if notifier is not None:
-                stopping.notifier_gone(tx, notifier)
+                stopping.notifier_gone(tx, notifier, cause)
 
         await self._store.transact(change)
 
@@ -252,6 +302,15 @@ class Sessions:
             )
 
 
+def _check_child_lives(tx: Tx, profile: str, session_id: str, agent: str | None) -> None:
+    """A child that ended with its parent is told why, in whatever it does next; raises `TurnEnded`."""
+    session = tx.get(Session, session_key(profile, session_id))
+    if session is None or session.kind != "child" or session.closed_at is None:
+        return
+    if agent is None or session.agent == agent:
+        raise TurnEnded(f"Session {session_id} has ended: {session.cause}. Open no turn in it.", cause=session.cause)
+
+
 def stopping_session(tx: Tx, profile: str, session_id: str, agent: str | None) -> Session:
     """An open session of that agent (any agent's for None), inside a change; raises `SessionNotFound`."""
     session = tx.get(Session, session_key(profile, session_id))
@@ -260,17 +319,23 @@ def stopping_session(tx: Tx, profile: str, session_id: str, agent: str | None) -
     return session
 
 
-def _declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None) -> Session:
+def _declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None, *, only_new: bool = False) -> Session:
     known = tx.get(Session, session_key(profile, declaration.session_id))
+    if known is not None and only_new:
+        return known
     if known is not None and agent is not None and known.agent != agent:
         raise SessionNotFound
+    if only_new and declaration.parent is not None:
+        ended = late_children.ended_before(tx, profile, declaration.parent, declaration.parent_turn)
+        if ended is not None:
+            return _ended_child(tx, profile, declaration, *ended)
     same_child = known is not None and known.closed_at is None and known.parent == declaration.parent
     parent_turn = known.parent_turn if known is not None and same_child else None
     if declaration.parent is not None:
         _check_line(tx, profile, declaration, agent, known)
     if declaration.parent is not None and not same_child:
         turns = tx.find(Turn, "open_session", session_key(profile, declaration.parent))
-        parent_turn = turns[-1].turn_id if turns else None
+        parent_turn = declaration.parent_turn or (turns[-1].turn_id if turns else None)
     session = Session(
         profile=profile,
         session_id=declaration.session_id,
@@ -286,6 +351,26 @@ def _declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None) 
         bypass_by=known.bypass_by if known else None,
         bypass_place=known.bypass_place if known else None,
         bypass_message=known.bypass_message if known else None,
+        seen_at=known.seen_at if known else None,
+        ends_at=known.ends_at if known else None,
+    )
+    tx.put(session)
+    return session
+
+
+def _ended_child(tx: Tx, profile: str, declaration: Declaration, cause: Cause, by: Actor | None) -> Session:
+    """A child that is declared when it is over already: what it asks is born cancelled with this cause."""
+    session = Session(
+        profile=profile,
+        session_id=declaration.session_id,
+        kind="child",
+        user_id=declaration.user_id,
+        parent=declaration.parent,
+        parent_turn=declaration.parent_turn,
+        created_at=tx.now,
+        closed_at=tx.now,
+        cause=cause,
+        ended_by=by,
     )
     tx.put(session)
     return session

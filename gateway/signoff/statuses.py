@@ -7,7 +7,8 @@ from datetime import datetime
 from signoff.changes.common import RUNNING_AFTER_S, plus
 from signoff.display import shown
 from signoff.durations import clock, duration, window
-from signoff.model import Actor, ApprovalRequest, Block, Span
+from signoff.kept_words import run_line
+from signoff.model import Actor, ApprovalRequest, Block, Elicitation, Span
 from signoff.policy.protected import PROTECTED_KEY
 from signoff.wording import (
     PlaceTitle,
@@ -101,7 +102,7 @@ def _verdict(row: ApprovalRequest, now: datetime, title: PlaceTitle, here: str) 
         )
         return t("verdict.notify_failed"), ["", why, t("ending.nobody_asked"), t("ending.not_run")]
     if row.outcome == "staged":
-        return t("verdict.staged"), ["", t("ending.staged", id=row.short_id)]
+        return t("verdict.staged"), ["", t("ending.staged", id=row.kept_short or row.short_id)]
     by = row.decided_by[0] if row.decided_by else Actor(type="policy")
     return blocked_text("verdict.blocked", row, by), ["", t("ending.nobody_asked"), t("ending.not_run")]
 
@@ -149,6 +150,11 @@ def _after_lines(row: ApprovalRequest, now: datetime, prefix: str) -> list[str]:
 def execution_line(row: ApprovalRequest, now: datetime) -> str:
     """The second fact: what became of an approved action."""
     execution = row.execution
+    if isinstance(row.action, Elicitation) and execution.state in ("none", "claimed", "succeeded", "unknown"):
+        return _answer_line(row, now)
+    kept = run_line(row, now) if row.stages is not None else ""
+    if kept:
+        return kept
     host = safe_name(row.host) if row.host else "its host"
     if execution.state == "none":
         if row.claim_by is None:
@@ -167,6 +173,14 @@ def execution_line(row: ApprovalRequest, now: datetime) -> str:
     if execution.exit_code is None:
         return mark + t(f"execution.{execution.state}.no_code", duration=duration(ran_s))
     return mark + t(f"execution.{execution.state}.code", code=str(execution.exit_code), duration=duration(ran_s))
+
+
+def _answer_line(row: ApprovalRequest, now: datetime) -> str:
+    """What became of the answer to a server's question: nothing is run, it is handed over."""
+    if row.execution.state != "none":
+        return t("execution.answer.given", agent=agent_name(row))
+    when = clock(row.claim_by, now=now) if row.claim_by is not None else "–"
+    return t("execution.answer.waiting", agent=agent_name(row), clock=when)
 
 
 def _not_run_line(row: ApprovalRequest, now: datetime) -> str:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from signoff.bypass_notes import over_card
-from signoff.changes import sweeping
+from signoff.changes import expiring, sweeping
 from signoff.errors import StoreError
 from signoff.model import ApprovalRequest, Change, Note, Notifier, Session, Turn
 from signoff.ports import Clock, Store, Tx
 from signoff.rows import joined, key_of, table_of
+from signoff.settings import Profile, SessionSettings
 from signoff.timing import wait_until
 from signoff.waiters import Waiters
 
@@ -27,6 +29,8 @@ BATCH = 500
 IDLE_S = 1.0
 """The longest sleep: a turn or another process may have made something due meanwhile."""
 HEARTBEAT = "heartbeat"
+EXPIRY = "expiry"
+"""The note of what the settings said when sessions were last made to expire by them, by profile."""
 HEARTBEAT_S = 5.0
 MAX_SHIFT = timedelta(hours=1)
 """Deadlines are moved on by at most this much after an outage."""
@@ -52,16 +56,21 @@ class Sweeper:
         clock: Clock,
         waiters: Waiters,
         *,
+        profiles: Mapping[str, Profile] | None = None,
         on_defect: Callable[[], None] = lambda: None,
         on_failure: Callable[[Exception], None] = lambda error: None,
     ) -> None:
-        """`on_defect` is called for each row that had to be skipped, `on_failure` for each round the store failed."""
+        """`profiles` say when their sessions expire. `on_defect` is called for each row that had to be skipped,
+        `on_failure` for each round the store failed."""
         self._store = store
         self._clock = clock
         self._waiters = waiters
+        self._settings = {name: profile.sessions for name, profile in (profiles or {}).items()}
         self._wake = asyncio.Event()
         self._next: datetime | None = None
         self._beat: datetime | None = None
+        self.down = timedelta(0)
+        """How long no gateway was up before this one."""
         self._on_defect = on_defect
         self._on_failure = on_failure
         self._skipped: dict[str, datetime] = {}
@@ -74,7 +83,8 @@ class Sweeper:
         down = now - datetime.fromisoformat(beat.value) if beat else timedelta(0)
         # Within a heartbeat another process may be up. Beyond it the whole time is made up for, since how much of the
         # last beat's period the gateway still lived is not known and no window may be cut.
-        by = min(down, MAX_SHIFT) if down > timedelta(seconds=HEARTBEAT_S) else timedelta(0)
+        self.down = down if down > timedelta(seconds=HEARTBEAT_S) else timedelta(0)
+        by = min(self.down, MAX_SHIFT)
         if by > timedelta(0):
             far = now + timedelta(days=36500)
             requests = [key_of(r) for r in await self._store.due(ApprovalRequest, far, limit=ALL)]
@@ -82,8 +92,27 @@ class Sweeper:
             notifiers = [key_of(n) for n in await self._store.due(Notifier, far, limit=ALL)]
             change = partial(sweeping.shift, requests=requests, turns=turns, notifiers=notifiers, by=by)
             await self._store.transact(change, bulk=True)
+        for profile, settings in self._settings.items():
+            await self._arm(profile, settings)
         await self._heartbeat(now)
         return by
+
+    async def _arm(self, profile: str, settings: SessionSettings) -> None:
+        """Where it was changed when sessions expire, have those that are there expire by it."""
+        name = f"{EXPIRY}:{profile}"
+        known = await self._store.get(Note, name)
+        told = msgspec.json.encode(settings).decode() if expiring.expires(settings) else ""
+        if told == (known.value if known is not None else ""):
+            return
+        after: str | None = None
+        while expiring.expires(settings):
+            rows = await self._store.find(Session, "profile", profile, limit=BATCH, after=after)
+            if not rows:
+                break
+            after = key_of(rows[-1])
+            keys = [key_of(row) for row in rows if row.closed_at is None]
+            await self._store.transact(partial(sweeping.arm_sessions, keys=keys, settings=settings), bulk=True)
+        await self._store.transact(lambda tx: tx.put(Note(name=name, value=told)))
 
     async def run(self) -> None:
         """Sweep until cancelled. A store that cannot be written is tried again; nothing is lost by waiting."""
@@ -124,7 +153,11 @@ class Sweeper:
             await self._sweep(Turn, now, lambda keys: partial(sweeping.sweep_turns, seen=self._waiters.seen(keys))),
             await self._sweep(Notifier, now, lambda keys: sweeping.sweep_notifiers),
             await self._sweep(
-                Session, now, lambda keys: partial(sweeping.sweep_bypasses, card=partial(over_card, now=now))
+                Session,
+                now,
+                lambda keys: partial(
+                    sweeping.sweep_sessions, card=partial(over_card, now=now), settings=self._settings
+                ),
             ),
         )
         return BATCH in counts

@@ -9,7 +9,9 @@ from signoff import drills
 from signoff.authorize import Refused, groups_on, listed_on, person_may
 from signoff.broker import Broker
 from signoff.cards import REASONS, reason_cut
+from signoff.catching_up import CatchUps
 from signoff.changes import tapping
+from signoff.changes.common import RUN_AGAIN, unsure
 from signoff.changes.repeats import ASK_AGAIN
 from signoff.changes.tapping import Button, Meaning
 from signoff.clipping import REASON_UNITS
@@ -18,6 +20,8 @@ from signoff.dispatcher import Dispatcher
 from signoff.durations import clock as clock_text
 from signoff.endings import done_answer, lost_answer
 from signoff.errors import ChoiceNotOffered, NotPermitted, StoreError, UndoTooLate
+from signoff.kept_taps import KeptTaps
+from signoff.kept_words import DID_RUN
 from signoff.model import Actor, Answer, ApprovalRequest, Card, Copy, Dialog, Message, Session, Tap
 from signoff.ports import AdapterInfo, Clock, Store
 from signoff.refusals import Refusals
@@ -51,6 +55,7 @@ class Taps:
         clock: Clock,
         signer: Signer,
         maker: PanelMaker,
+        catch_ups: CatchUps | None = None,
     ) -> None:
         self._broker = broker
         self._dispatcher = dispatcher
@@ -60,6 +65,8 @@ class Taps:
         self._title = maker.title
         self._maker = maker
         self._refusals = Refusals(store, clock)
+        self._catch_ups = catch_ups
+        self._kept = KeptTaps(store, dispatcher)
         self._digests = DigestTaps(broker, dispatcher, store, maker, self._refusals)
 
     def approvers(self, profile: str, platform: str) -> tuple[str, ...]:
@@ -101,6 +108,11 @@ class Taps:
             if isinstance(allowed, Refused):
                 return await self._refuse(profile, tap, allowed.why, None, self._refusal_text(allowed, tap))
             return await drills.tapped(self._store, copy.copy_id, tap, allowed)
+        if copy is not None and copy.profile == profile and copy.kind == "catch_up" and self._catch_ups is not None:
+            about, answer = await self._catch_ups.tapped(copy, tap, parts)
+            if isinstance(answer, Refused):
+                return await self._refuse(profile, tap, answer.why, about, self._refusal_text(answer, tap))
+            return answer
         if copy is None or copy.profile != profile or copy.request_id is None:
             return await self._refuse(profile, tap, "unknown", None, t("tap.unknown"))
         row = await self._broker.get(profile, copy.request_id)
@@ -130,6 +142,9 @@ class Taps:
             choice, reason = "deny", t(f"reason.{choice}")
         elif choice == "typed":
             choice, (reason, hidden) = "deny", reason_cut(tap.text or "")
+        elif choice == "confirm" and copy.choice == RUN_AGAIN:
+            meaning, told = await self._kept.run_again(profile, button, actor)
+            return told or await self._late(profile, meaning, tap, info) or Answer(t("tap.unknown"))
         elif choice == "confirm":
             choice = copy.choice or "once"
         elif self._needs_confirmation(row, choice):
@@ -148,9 +163,11 @@ class Taps:
         return row.severity == "critical" or wide
 
     async def _confirm(self, profile: str, tap: Tap, button: Button, choice: str, info: AdapterInfo) -> Answer:
-        told = t("tap.always_first") if choice == "always" else t("tap.critical_first")
+        told = {"always": "tap.always_first", RUN_AGAIN: "tap.kept.run_again_first"}.get(choice, "tap.critical_first")
         meaning = await self._panel(profile, button, "confirm", choice, info)
-        return await self._late(profile, meaning, tap, info) or await self._opened(meaning, told)
+        if meaning.panel is not None:
+            return await self._opened(meaning, t(told))
+        return await self._late(profile, meaning, tap, info) or Answer(t("tap.unknown"))
 
     async def _ruled(
         self,
@@ -219,13 +236,21 @@ class Taps:
     ) -> Answer:
         if choice == "undo":
             return await self._undo(profile, button, actor, row, info)
+        if choice == DID_RUN:
+            meaning, told = await self._kept.did_run(profile, button, actor)
+            return told or await self._late(profile, meaning, tap, info) or Answer(t("tap.unknown"))
+        if choice == RUN_AGAIN:
+            return await self._confirm(profile, tap, button, choice, info)
         if choice == ASK_AGAIN:
             lifted = await self._broker.let_ask(profile, row.request_id, actor)
             return Answer(t("tap.may_ask_again") if lifted is not None else t("tap.unknown"))
         if choice == "close":
             meaning = await self._store.transact(partial(tapping.close, profile=profile, button=button))
             self._dispatcher.wake()
-            return await self._late(profile, meaning, tap, info) or Answer(t("panel.closed"))
+            closed = Answer(t("panel.closed"))
+            if meaning.status == "live" and meaning.row is not None and unsure(meaning.row):
+                return closed
+            return await self._late(profile, meaning, tap, info) or closed
         if choice == "open":
             meaning, opened = await self._digests.open(profile, button)
             return opened or await self._late(profile, meaning, tap, info) or Answer(t("tap.unknown"))

@@ -31,6 +31,7 @@ _DECISION_S = (1, 2, 5, 10, 20, 30, 60, 120, 300, 900, 3600, 14400, 86400)
 _COMMIT_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0)
 """A synced commit takes 1 to 10 ms on usual disks; a tap is answered neutrally after 1.5 s."""
 _BYPASSES = {"session.bypass_started": "started", "session.bypass_ended": "ended"}
+_ALARMS = {"adapter.alarm": "adapter", "hook.failed": "hook"}
 _LAG_EVERY_S = 0.5
 _MOST_COPIES = 1000
 """The outbox is counted up to this depth: beyond, the number only says that it is far behind."""
@@ -43,6 +44,29 @@ def _logins(registry: CollectorRegistry) -> Counter:
         ("result",),
         registry=registry,
     )
+
+
+def _hooks(registry: CollectorRegistry) -> tuple[Counter, Counter]:
+    calls = Counter(
+        "signoff_hook_calls",
+        "Calls of hooks in the gateway's process, by hook and result: ok, raised, timeout, skipped.",
+        ("hook", "result"),
+        registry=registry,
+    )
+    deliveries = Counter(
+        "signoff_hook_deliveries",
+        "Signed webhooks, by result: delivered, failed (one try), parked (given up), skipped.",
+        ("result",),
+        registry=registry,
+    )
+    return calls, deliveries
+
+
+def _from_events(registry: CollectorRegistry) -> tuple[Counter, Counter]:
+    about = "Sessions whose questions were switched off (started) and on again (ended), by whatever ended it."
+    bypasses = Counter("signoff_session_bypasses", about, ("what",), registry=registry)
+    about = "What an operator must look at: parked updates (adapter), receivers of webhooks that are gone (hook)."
+    return bypasses, Counter("signoff_alarms", about, ("of",), registry=registry)
 
 
 class Telemetry:
@@ -95,8 +119,8 @@ class Telemetry:
         about = "HTTP requests that met a defect of Signoff; each has a log line with an error id."
         self._unexpected = Counter("signoff_unexpected_errors", about, registry=make)
         self._logins = _logins(make)
-        about = "Sessions whose questions were switched off (started) and on again (ended), by whatever ended it."
-        self._bypasses = Counter("signoff_session_bypasses", about, ("what",), registry=make)
+        self._hook_calls, self._hook_deliveries = _hooks(make)
+        self._bypasses, self._alarms = _from_events(make)
         self._waiting: set[str] = set()
 
     # --- told by others ----------------------------------------------------------------------
@@ -112,6 +136,15 @@ class Telemetry:
     def console_login(self, result: str) -> None:
         """Somebody logged in at the console, or tried to."""
         self._logins.labels(result).inc()
+
+    def hook_called(self, hook: str, result: str) -> None:
+        """A hook in this process was called, or a call was left out."""
+        self._hook_calls.labels(hook, result).inc()
+
+    def hook_delivery(self, _profile: str, _hook: str, result: str) -> None:
+        """A webhook was delivered, failed once, or was given up. Whoever reads metrics needs no key, so no name of a
+        profile or receiver is a label; the event `hook.failed` has them."""
+        self._hook_deliveries.labels(result).inc()
 
     def unexpected(self) -> None:
         """A defect was met."""
@@ -137,6 +170,8 @@ class Telemetry:
                 self._refused.labels(str(change.event.data.get("why", "unknown"))).inc()
             elif kind in _BYPASSES:
                 self._bypasses.labels(_BYPASSES[kind]).inc()
+            elif kind in _ALARMS:
+                self._alarms.labels(_ALARMS[kind]).inc()
             elif row is None:
                 continue
             elif kind == "approval.requested" and row.outcome is None:

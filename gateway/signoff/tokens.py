@@ -45,6 +45,9 @@ CHOICES: dict[str, int] = {
     "all_deny": 22,
     "ask_again": 23,
     "seen": 40,
+    "want_asked": 41,
+    "did_run": 42,
+    "run_again": 43,
 }
 """Choice names and their byte in a token. A number is never given to another choice."""
 

@@ -10,11 +10,14 @@ from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
+from signoff.action_verbs import ActionVerbs
 from signoff.broker import Ask, Broker, decode_action
 from signoff.changes.bypassing import DEFAULT_MINUTES
 from signoff.changes.stopping import Stopped
 from signoff.checking import Check, check_of
 from signoff.destinations import parse_destination
+from signoff.elicitation import Elicited, taken
+from signoff.errors import InvalidInput
 from signoff.ids import new_id
 from signoff.model import (
     Action,
@@ -23,30 +26,39 @@ from signoff.model import (
     Cause,
     Command,
     Destination,
+    Elicitation,
     Grant,
+    Notifier,
     Operand,
     Session,
     SessionKind,
-    Turn,
 )
 from signoff.operands import collected_again
-from signoff.ports import Clock
+from signoff.placing import NoContext, asker_of, declared, profile_of, tell_outside, undeclared
+from signoff.ports import Clock, Store
 from signoff.record import Approval, approval_of
+from signoff.rows import turn_key
 from signoff.sessions import Declaration, Sessions
+from signoff.showing import card_for
+from signoff.shown_card import ShownCard
+from signoff.waited import OpenTurn
 from signoff.whys import Why, why_of
 
 HOST = platform.node()
 
 
-class Verbs:
+class Verbs(ActionVerbs):
     """The verbs, over a broker and sessions. Records show the action exactly: the caller is the asker's own process.
 
-    `by` names who decides or stops, whom the caller has made sure of. `profile` is the tenant.
+    `by` names who decides or stops, whom the caller has made sure of. `profile` is the tenant: by default the bound one
+    (`signoff.context`), else `default`.
     """
 
     clock: Clock
     broker: Broker
     sessions: Sessions
+    store: Store
+    no_context: NoContext
 
     # --- asking ------------------------------------------------------------------------------
 
@@ -54,31 +66,71 @@ class Verbs:
         self,
         action: Action | dict[str, Any],
         *,
-        session_id: str,
+        session_id: str | None = None,
         turn_id: str | None = None,
         timeout_s: float | UnsetType | None = UNSET,
         reason: str | None = None,
         choices: tuple[str, ...] | None = None,
         request_id: str | None = None,
+        tool_call_id: str | None = None,
         host: str | None = HOST,
-        profile: str = "default",
+        profile: str | None = None,
     ) -> Approval:
         """Ask, wait, and claim: `may_run` of the answer is permission to run it once, now.
 
-        Files that the action names as `operands` are read again before the claim. Cancelling the caller withdraws the
-        question. Raises `InvalidInput`, `SessionNotFound`, `TurnNotFound`, `ClaimRefused`.
+        Without `session_id` it asks in the bound session (`signoff.context`), which is declared with its first
+        question; where none is bound, the gateway's `no_context` decides and nobody is asked. Files that the action
+        names as `operands` are read again before the claim. Cancelling the caller withdraws the question. Raises
+        `InvalidInput`, `SessionNotFound`, `TurnNotFound`, `ClaimRefused`.
         """
+        asker = asker_of(self._tenant(profile), session_id, turn_id, tool_call_id)
+        await declared(self.sessions, asker)
         ask = Ask(
             action=decode_action(action) if isinstance(action, dict) else action,
-            session_id=session_id,
-            turn_id=turn_id,
+            session_id=asker.session_id,
+            turn_id=asker.turn_id,
+            tool_call_id=asker.tool_call_id,
             timeout_s=timeout_s,
             reason=reason,
             choices=choices,
             request_id=request_id,
             host=host,
+            no_context=self.no_context if asker.no_context else None,
         )
-        return self._shown(await self.broker.ask(profile, ask, recollect=_recollect))
+        row = await self.broker.ask(asker.profile, ask, recollect=_recollect)
+        if asker.no_context:
+            tell_outside(row)
+        return self._shown(row)
+
+    async def elicit(
+        self,
+        server: str,
+        message: str,
+        schema: dict[str, Any] | None = None,
+        *,
+        session_id: str | None = None,
+        turn_id: str | None = None,
+        timeout_s: float | UnsetType | None = UNSET,
+        request_id: str | None = None,
+        profile: str | None = None,
+    ) -> Elicited:
+        """Put a tool server's question to a person: `accept` with the content, `decline` where a person said no,
+        `cancel` for all else. `schema` is a flat JSON schema as MCP allows it.
+
+        Raises what `request` raises, and `InvalidInput` for a form that nobody could fill in.
+        """
+        action = Elicitation(server=server, message=message, schema=schema)
+        record = await self.request(
+            action,
+            session_id=session_id,
+            turn_id=turn_id,
+            timeout_s=timeout_s,
+            request_id=request_id,
+            profile=profile,
+        )
+        if record.may_run:
+            await self.result(record.request_id, "succeeded", profile=profile)
+        return taken(record.elicitation, may_run=record.may_run)
 
     async def check(
         self,
@@ -86,35 +138,45 @@ class Verbs:
         *,
         session_id: str | None = None,
         turn_id: str | None = None,
+        host: str | None = HOST,
         explain: bool = False,
-        profile: str = "default",
+        profile: str | None = None,
     ) -> Check:
         """What would become of an action if it were asked for now. Nobody is asked, and nothing is stored.
 
-        Without a session it is judged as if somebody could answer. `explain` adds each command, rule and rung. Raises
-        `InvalidInput`, `SessionNotFound`.
+        Without `session_id` it is judged as a question of the bound session; where none is bound, as if somebody could
+        answer. `explain` adds each command, rule and rung. Raises `InvalidInput`, `SessionNotFound`.
         """
         given = decode_action(action) if isinstance(action, dict) else action
-        checked = await self.broker.check(profile, given, session_id=session_id, turn_id=turn_id)
+        asker = asker_of(self._tenant(profile), session_id, turn_id)
+        checked = await self.broker.check(
+            asker.profile,
+            given,
+            session_id=None if asker.no_context else asker.session_id,
+            turn_id=asker.turn_id,
+            host=host,
+            undeclared=await undeclared(self.sessions, asker, self.clock.now()),
+        )
         return check_of(checked, explained=explain)
 
-    async def get(self, request_id: str, *, profile: str = "default") -> Approval:
+    async def get(self, request_id: str, *, profile: str | None = None) -> Approval:
         """The record by its id or short id. Raises `RequestNotFound`."""
-        return self._shown(await self.broker.find(profile, request_id))
+        return self._shown(await self.broker.find(self._tenant(profile), request_id))
 
-    async def why(self, request_id: str, *, profile: str = "default") -> Why:
+    async def why(self, request_id: str, *, profile: str | None = None) -> Why:
         """Why it was asked, let run or forbidden: commands, rules, and what decided. Raises `RequestNotFound`."""
-        return why_of(await self.broker.find(profile, request_id), self.broker.profile(profile))
+        tenant = self._tenant(profile)
+        return why_of(await self.broker.find(tenant, request_id), self.broker.profile(tenant))
 
-    async def wait(self, request_id: str, timeout_s: float | None = None, *, profile: str = "default") -> Approval:
+    async def wait(self, request_id: str, timeout_s: float | None = None, *, profile: str | None = None) -> Approval:
         """The record once it has ended, or as it stands after `timeout_s` seconds. Raises `RequestNotFound`."""
-        return self._shown(await self.broker.wait(profile, request_id, timeout_s))
+        return self._shown(await self.broker.wait(self._tenant(profile), request_id, timeout_s))
 
     async def cancel(
-        self, request_id: str, cause: Cause = "withdrawn", by: Actor | None = None, *, profile: str = "default"
+        self, request_id: str, cause: Cause = "withdrawn", by: Actor | None = None, *, profile: str | None = None
     ) -> Approval:
         """Withdraw a question, or take an unclaimed approval back. Raises `RequestNotFound`."""
-        return self._shown(await self.broker.cancel(profile, request_id, cause, by))
+        return self._shown(await self.broker.cancel(self._tenant(profile), request_id, cause, by))
 
     async def claim(
         self,
@@ -123,10 +185,11 @@ class Verbs:
         *,
         claim_id: str | None = None,
         operands: tuple[Operand, ...] | None = None,
-        profile: str = "default",
+        profile: str | None = None,
     ) -> Approval:
         """Start an approved action, once. Raises `ClaimRefused`, `RequestNotFound`."""
-        return self._shown(await self.broker.claim(profile, request_id, digest, claim_id or new_id("claim"), operands))
+        claim_id = claim_id or new_id("claim")
+        return self._shown(await self.broker.claim(self._tenant(profile), request_id, digest, claim_id, operands))
 
     async def result(
         self,
@@ -134,38 +197,72 @@ class Verbs:
         status: Literal["succeeded", "failed", "not_run"],
         exit_code: int | None = None,
         *,
-        profile: str = "default",
+        profile: str | None = None,
     ) -> Approval:
         """Report how a claimed action went. Raises `Conflict`, `RequestNotFound`."""
-        return self._shown(await self.broker.result(profile, request_id, status, exit_code))
+        return self._shown(await self.broker.result(self._tenant(profile), request_id, status, exit_code))
+
+    # --- showing -----------------------------------------------------------------------------
+
+    async def card(self, request_id: str, *, profile: str | None = None) -> ShownCard:
+        """What a person must be shown before they answer, and the answers on offer. Raises `RequestNotFound`."""
+        return await card_for(self.store, await self.broker.find(self._tenant(profile), request_id), self.clock.now())
+
+    async def attach(
+        self, session_id: str, name: str, *, lease_s: float | None = None, profile: str | None = None
+    ) -> Notifier:
+        """From now on something here puts the session's questions before a person. `name` is its own; with `lease_s`
+        it counts as gone after so many seconds unless it is attached again. Raises `InvalidInput`, `SessionNotFound`.
+        """
+        return await self.sessions.attach(self._tenant(profile), session_id, name, None, lease_s)
+
+    async def detach(
+        self, session_id: str, name: str, cause: Cause = "notifier_gone", *, profile: str | None = None
+    ) -> None:
+        """It shows nothing any more: questions that nobody else can answer are withdrawn for that cause, never denied.
+        Raises `InvalidInput`."""
+        await self.sessions.detach(self._tenant(profile), session_id, name, cause)
+
+    async def find_session(self, session_id: str, *, profile: str | None = None) -> Session:
+        """An open session as it was declared. Raises `SessionNotFound`."""
+        return await self.sessions.get(self._tenant(profile), session_id)
 
     # --- deciding ----------------------------------------------------------------------------
 
     async def decide(
-        self, request_id: str, choice: str, by: Actor, *, reason: str | None = None, profile: str = "default"
+        self,
+        request_id: str,
+        choice: str,
+        by: Actor,
+        *,
+        reason: str | None = None,
+        content: dict[str, Any] | None = None,
+        profile: str | None = None,
     ) -> Approval:
         """Answer a question; the record as it stands after it. What had ended before stays as it was.
 
-        Raises `ChoiceNotOffered`, `InvalidInput`, `RequestNotFound`.
+        A server's question may be answered with `accept` and `decline`, and with the `content` of its fields. Raises
+        `ChoiceNotOffered`, `InvalidInput`, `RequestNotFound`.
         """
-        decided = await self.broker.decide(profile, request_id, choice, by, reason=reason)
+        tenant = self._tenant(profile)
+        decided = await self.broker.decide(tenant, request_id, choice, by, reason=reason, content=content)
         return self._shown(decided.row)
 
-    async def undo(self, request_id: str, by: Actor, *, profile: str = "default") -> Approval:
+    async def undo(self, request_id: str, by: Actor, *, profile: str | None = None) -> Approval:
         """Take an approval back before its claim. Raises `NotPermitted`, `UndoTooLate`, `RequestNotFound`."""
-        return self._shown(await self.broker.undo(profile, request_id, by))
+        return self._shown(await self.broker.undo(self._tenant(profile), request_id, by))
 
-    async def pending(self, *, profile: str = "default") -> list[Approval]:
+    async def pending(self, *, profile: str | None = None) -> list[Approval]:
         """What waits in the profile, oldest first."""
-        return [self._shown(row) for row in await self.broker.pending(profile)]
+        return [self._shown(row) for row in await self.broker.pending(self._tenant(profile))]
 
-    async def grants(self, *, profile: str = "default") -> list[Grant]:
+    async def grants(self, *, profile: str | None = None) -> list[Grant]:
         """The live grants, oldest first."""
-        return await self.broker.grants(profile)
+        return await self.broker.grants(self._tenant(profile))
 
-    async def revoke(self, grant_id: str, by: Actor, *, profile: str = "default") -> Grant:
+    async def revoke(self, grant_id: str, by: Actor, *, profile: str | None = None) -> Grant:
         """End a grant at once. Raises `GrantNotFound`."""
-        return await self.broker.revoke(profile, grant_id, by)
+        return await self.broker.revoke(self._tenant(profile), grant_id, by)
 
     # --- sessions and turns ------------------------------------------------------------------
 
@@ -177,7 +274,7 @@ class Verbs:
         destination: Destination | str | None = None,
         user_id: str | None = None,
         parent: str | None = None,
-        profile: str = "default",
+        profile: str | None = None,
     ) -> Session:
         """Declare a session. `destination` may be written `platform:chat[/thread]`.
 
@@ -185,40 +282,58 @@ class Verbs:
         """
         place = parse_destination(destination, "destination") if isinstance(destination, str) else destination
         declaration = Declaration(session_id=session_id, kind=kind, destination=place, user_id=user_id, parent=parent)
-        return await self.sessions.declare(profile, declaration, None)
+        return await self.sessions.declare(self._tenant(profile), declaration, None)
 
-    async def stop(self, session_id: str, by: Actor | None = None, *, profile: str = "default") -> Stopped:
+    async def stop(self, session_id: str, by: Actor | None = None, *, profile: str | None = None) -> Stopped:
         """Stop a session's turns, questions, unstarted approvals and children. Raises `SessionNotFound`."""
-        return await self.sessions.stop(profile, session_id, by)
+        return await self.sessions.stop(self._tenant(profile), session_id, by)
 
-    async def clear(self, session_id: str, by: Actor | None = None, *, profile: str = "default") -> Stopped:
+    async def clear(self, session_id: str, by: Actor | None = None, *, profile: str | None = None) -> Stopped:
         """As stop, and its grants go and its registration ends. Raises `SessionNotFound`."""
-        return await self.sessions.clear(profile, session_id, by, close=True)
+        return await self.sessions.clear(self._tenant(profile), session_id, by, close=True)
+
+    async def reset(self, session_id: str, by: Actor | None = None, *, profile: str | None = None) -> Stopped:
+        """Start a session anew, as with `/new`: as clear, and it stays declared. Raises `SessionNotFound`."""
+        return await self.sessions.clear(self._tenant(profile), session_id, by, close=False)
 
     async def bypass(
-        self, session_id: str, by: Actor, *, minutes: float = DEFAULT_MINUTES, profile: str = "default"
+        self, session_id: str, by: Actor, *, minutes: float = DEFAULT_MINUTES, profile: str | None = None
     ) -> Session:
         """Ask nothing in a session for so many minutes, 1 to 1440. What waits goes on waiting; what is forbidden stays
         so. The session's place is told. Raises `InvalidInput`, `NotPermitted`, `SessionNotFound`."""
-        return (await self.sessions.bypass(profile, session_id, by, minutes=minutes)).session
+        return (await self.sessions.bypass(self._tenant(profile), session_id, by, minutes=minutes)).session
 
-    async def end_bypass(self, session_id: str, by: Actor, *, profile: str = "default") -> Session:
+    async def end_bypass(self, session_id: str, by: Actor, *, profile: str | None = None) -> Session:
         """Ask again in a session. Raises `SessionNotFound`."""
-        return (await self.sessions.end_bypass(profile, session_id, by)).session
+        return (await self.sessions.end_bypass(self._tenant(profile), session_id, by)).session
 
     @asynccontextmanager
-    async def turn(self, session_id: str, *, lease_s: float = 60.0, profile: str = "default") -> AsyncIterator[Turn]:
-        """A turn that lives as long as the block, and ends with the right cause."""
-        turn = await self.sessions.open_turn(profile, session_id, lease_s=lease_s)
+    async def turn(
+        self, session_id: str | None = None, *, lease_s: float = 60.0, profile: str | None = None
+    ) -> AsyncIterator[OpenTurn]:
+        """A turn that lives as long as the block, and ends with the right cause. Its `waited_s` tells how long it
+        waited for people. Without `session_id` it is one of the bound session; `signoff.context.within` binds the turn
+        itself. Raises `SessionNotFound`, and `InvalidInput` where no session is named or bound."""
+        asker = asker_of(self._tenant(profile), session_id)
+        if asker.no_context:
+            raise InvalidInput("Which session? Give session_id, or bind one (signoff.context).", param="session_id")
+        await declared(self.sessions, asker)
+        turn = await self.sessions.open_turn(asker.profile, asker.session_id, lease_s=lease_s)
         cause: Cause = "turn_ended"
         try:
-            async with self.broker.keep_turn(profile, turn.turn_id):
-                yield turn
+            with self.broker.waiters.metered(turn_key(asker.profile, turn.turn_id)) as meter:
+                async with self.broker.keep_turn(asker.profile, turn.turn_id):
+                    yield OpenTurn(turn_id=turn.turn_id, session_id=asker.session_id, lease_s=turn.lease_s, meter=meter)
         except BaseException:
             cause = "turn_interrupted"
             raise
         finally:
-            await asyncio.shield(self.sessions.end_turn(profile, turn.turn_id, cause, None))
+            await asyncio.shield(self.sessions.end_turn(asker.profile, turn.turn_id, cause, None))
+
+    def _tenant(self, profile: str | None) -> str:
+        name = profile_of(profile)
+        self.broker.profile(name)
+        return name
 
     def _shown(self, row: ApprovalRequest) -> Approval:
         return approval_of(row, self.clock.now(), exact=True)

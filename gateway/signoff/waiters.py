@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict, deque
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from datetime import datetime
 
 from signoff.errors import GatewayUnreachable
 from signoff.model import ApprovalRequest, Change
 from signoff.ports import Clock, Store
 from signoff.rows import key_of, turn_key
+from signoff.waited import Meter
 
 REMEMBERED_TURNS = 20_000
 """Turns whose last wait ended are remembered up to this many, so that one that ended otherwise costs nothing for ever;
@@ -33,6 +34,9 @@ class Waiters:
         self._futures: dict[str, list[asyncio.Future[ApprovalRequest]]] = {}
         self._open: Counter[str] = Counter()
         self._ended: OrderedDict[str, datetime] = OrderedDict()
+        self._over: set[str] = set()
+        """Turns that ended while they were being waited for: their waits' ends keep nothing alive."""
+        self._meters: dict[str, Meter] = {}
         self._ending: deque[tuple[asyncio.Future[ApprovalRequest], ApprovalRequest]] = deque()
         """Whose request has ended, still to be woken."""
         self._waking = False
@@ -67,12 +71,34 @@ class Waiters:
             yield
         finally:
             self._open[turn] -= 1
+            if turn not in self._over:
+                self._remember(turn)
             if self._open[turn] <= 0:
                 del self._open[turn]
-            self._ended[turn] = self._clock.now()
-            self._ended.move_to_end(turn)
-            if len(self._ended) > REMEMBERED_TURNS:
-                self._ended.popitem(last=False)
+                self._over.discard(turn)
+
+    def _remember(self, turn: str) -> None:
+        self._ended[turn] = self._clock.now()
+        self._ended.move_to_end(turn)
+        if len(self._ended) > REMEMBERED_TURNS:
+            self._ended.popitem(last=False)
+
+    @asynccontextmanager
+    async def waiting(self, turn: str | None) -> AsyncIterator[None]:
+        """While inside, somebody waits for a person in the turn with this key: as `keeping`, and its meter runs."""
+        meter = self._meters.get(turn) if turn is not None else None
+        async with self.keeping(turn):
+            with meter.waiting() if meter is not None else nullcontext():
+                yield
+
+    @contextmanager
+    def metered(self, turn: str) -> Iterator[Meter]:
+        """While inside, the returned meter counts the time in which that turn waits in this process."""
+        meter = self._meters[turn] = Meter(lambda: self._clock.now().timestamp())
+        try:
+            yield meter
+        finally:
+            del self._meters[turn]
 
     def seen(self, turns: Sequence[str]) -> dict[str, datetime]:
         """When each of these turns was last waited for; now for those that are."""
@@ -103,7 +129,10 @@ class Waiters:
     def _on_changes(self, changes: Sequence[Change]) -> None:
         for change in changes:
             if change.event.type == "turn.ended":
-                self._ended.pop(turn_key(change.event.profile, str(change.event.data.get("turn_id"))), None)
+                turn = turn_key(change.event.profile, str(change.event.data.get("turn_id")))
+                self._ended.pop(turn, None)
+                if turn in self._open:
+                    self._over.add(turn)
             row = change.request
             if row is None or row.outcome is None:
                 continue

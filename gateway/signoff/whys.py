@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from signoff.display import shown
+from signoff.endings import user_summary
 from signoff.judging import context_of, judged_text, kind_of
 from signoff.model import ApprovalRequest, Session, Severity
 from signoff.policy.explaining import Explanation, explain
@@ -45,7 +46,8 @@ class WhyLine(Struct, frozen=True, kw_only=True):
 class Why(Struct, frozen=True, kw_only=True):
     """Why a request was put to a person, let run or forbidden. Texts are masked.
 
-    `rung` names the step of the ladder that decided; empty where that was not kept. `rules_now` are the rules that
+    `rung` names the step of the ladder that decided; empty where that was not kept. `answer` says how it ended, with
+    who answered and why; empty while it waits. `rules_now` are the rules that
     would speak by now, where they are others. `more` counts the commands that the tree leaves out.
     """
 
@@ -57,6 +59,7 @@ class Why(Struct, frozen=True, kw_only=True):
     rule_keys: tuple[str, ...]
     why: tuple[str, ...]
     rung: str
+    answer: str
     tree: tuple[WhyLine, ...]
     more: int
     problems: tuple[str, ...]
@@ -74,6 +77,7 @@ def why_of(row: ApprovalRequest, profile: Profile | None = None) -> Why:
         rule_keys=row.rule_keys,
         why=tuple(shown(line, prose=True) for line in row.why),
         rung=row.rung,
+        answer=user_summary(row, row.decided_at or row.created_at),
         tree=tuple(map(_line, tree(found))),
         more=found.more,
         problems=tuple(shown(problem, prose=True) for problem in found.problems),
@@ -116,7 +120,7 @@ def _line(line: TreeLine) -> WhyLine:
 
 
 def why_lines(row: ApprovalRequest, profile: Profile | None = None) -> list[str]:
-    """The rules, what was seen, the commands one by one, who decided, and the digest."""
+    """The rules, what was seen, the commands one by one, what decided, how it ended, and the digest."""
     why = why_of(row, profile)
     rule = ", ".join(row.rule_keys) or "none"
     title = t("why.title", severity=t(f"severity.{row.severity}"), sentence=why.description, rule=rule)
@@ -125,6 +129,7 @@ def why_lines(row: ApprovalRequest, profile: Profile | None = None) -> list[str]
         *why.why[:MAX_SEEN],
         *tree_lines(why),
         decided_line(row),
+        *([why.answer] if why.answer else []),
         t("why.digest", digest=row.digest),
     ]
 

@@ -11,7 +11,7 @@ from signoff.changes.grants import exact_label, exact_only, time_box
 from signoff.clipping import cut_name
 from signoff.display import shown
 from signoff.durations import clock, window
-from signoff.model import Actor, ApprovalRequest, FileWrite, Session
+from signoff.model import Actor, ApprovalRequest, Command, Elicitation, FileWrite, Session
 from signoff.policy.protected import PROTECTED_KEY
 from signoff.texts import Catalogue
 
@@ -131,6 +131,42 @@ def delivery_error(row: ApprovalRequest) -> str:
     return shown(row.delivery_error or "no answer", prose=True)
 
 
+def once_label(row: ApprovalRequest, runs: int) -> str:
+    """The button of the plain yes, where so many wait with it."""
+    if isinstance(row.action, Elicitation):
+        return t("button.accept_of", count=runs) if runs > 1 else t("button.accept")
+    if row.stages is not None:
+        return t("button.approve_and_run_critical" if row.severity == "critical" else "button.approve_and_run")
+    if row.severity == "critical":
+        return t("button.once_critical")
+    return t("button.once_of", count=runs) if runs > 1 else t("button.once")
+
+
+def deny_label(row: ApprovalRequest, runs: int) -> str:
+    """The button of the no."""
+    word = "decline" if isinstance(row.action, Elicitation) else "deny"
+    return t(f"button.{word}_all", count=runs) if runs > 1 else t(f"button.{word}")
+
+
+def because_label(row: ApprovalRequest) -> str:
+    """The button of the no with a reason."""
+    return t("button.decline_because" if isinstance(row.action, Elicitation) else "button.deny_because")
+
+
+def always_words(row: ApprovalRequest) -> tuple[str, str]:
+    """The label of a permanent approval, and the sentence that says how far it reaches."""
+    profile = safe_name(row.profile)
+    if isinstance(row.action, Command):
+        label = t("button.always_exact", label=granted_label(row, "always"))
+        return label, t("panel.always_exact", profile=profile, label=row.label)
+    if exact_only(row.action):
+        return t("button.always_exact", label=granted_label(row, "always")), t("panel.always_this", profile=profile)
+    return (
+        t("button.always_class", label=row.label),
+        t("panel.always_class", breadth=shown(row.breadth, prose=True), profile=profile),
+    )
+
+
 def granted_label(row: ApprovalRequest, choice: str) -> str:
     """What the answer allows, in a few words: a permanent one may cover only this exact action."""
     return exact_label(row.action) if choice == "always" and exact_only(row.action) else row.label
@@ -149,6 +185,8 @@ def approved_text(table: str, row: ApprovalRequest, now: datetime) -> str:
         return by_policy(table, by)
     choice = row.choice or "once"
     name = people(row.decided_by)
+    if row.stages is not None:
+        return t(f"{table}.kept", person=name)
     box = time_box(choice)
     if box:
         until = clock((row.decided_at or now) + box, now=now)

@@ -31,12 +31,13 @@ SECRETS = {
     "SLACK_BOT_TOKEN": "xoxb-EXAMPLE",
     "SLACK_APP_TOKEN": "xapp-EXAMPLE",
     "SLACK_SIGNING_SECRET": "EXAMPLE",
+    "AUDIT_HOOK_SECRET": "whsec_RVhBTVBMRSBFWEFNUExFIEVYQU1QTEUgRVhBTVBMRQ==",
 }
 PLATFORMS = ("telegram", "discord", "slack")
 ADDRESS = "http://127.0.0.1:8787"
 SHOWN_ONLY = {"mermaid"}
 """Languages of blocks that are made by a script, which a test checks."""
-ALONE = {"docs/embedding.md"}
+ALONE = {"docs/contexts.md", "docs/elicitations.md", "docs/embedding.md", "docs/staged.md"}
 """Pages whose examples are a gateway themselves."""
 SAYS = {
     "README.md": [
@@ -51,8 +52,26 @@ SAYS = {
     "docs/allowlist.md": ["Decided by the rung allowlist", "Decided by the rung person"],
     "docs/commands.md": ["one\ntwo", "exit code 3", "exit code 127", '{"id":"'],
     "docs/console.md": ["/console/link/"] * 2,
+    "docs/contexts.md": [
+        'blocked by setting approvals.cron_mode = "deny"',
+        "Approved once. Run exactly this action, once, now.",
+        "talk None",
+        "SIGNOFF_SESSION_ID=nightly",
+        "SIGNOFF_SESSION_KIND=cron",
+        "False",
+        'blocked by setting no_context = "deny": it was asked outside of any session',
+    ],
     "docs/discord.md": ["https://discord.com/developers/applications", "Leave the privileged intents off"],
     "docs/doctor.md": ["no problems, no warnings."],
+    "docs/hooks.md": [
+        "approved policy git status",
+        "whsec_",
+        "heard pre_approval_request",
+        "heard post_approval_response denied",
+        "heard agent_end",
+        "HTTP 204",
+    ],
+    "docs/elicitations.md": ["accept {}"],
     "docs/judgement.md": [
         "Runs git.",
         "privilege.root",
@@ -66,6 +85,7 @@ SAYS = {
     "docs/security.md": ["signs from the next start on"],
     "docs/slack.md": ["Create New App", "- im:write", "socket_mode_enabled: true"],
     "docs/operations.md": ["signoff_approvals_pending 0.0", '"default/telegram"', "live"],
+    "docs/staged.md": ["ran ['one', 'two']\nstaged\nsent to ben@example.com"],
     "docs/embedding.md": ["Approved once. Run exactly this action, once, now."] * 2,
 }
 """What the blocks of a page must print. A page with blocks that run stands here."""
@@ -179,18 +199,20 @@ async def telegram() -> AsyncIterator[tuple[TelegramPlatform, str]]:
 
 @asynccontextmanager
 async def ana_approves(place: TelegramPlatform) -> AsyncIterator[None]:
-    """Ana approves every card once, as soon as it is there."""
+    """Ana approves every card once, and accepts what servers ask, as soon as it is there."""
+    yes = ("Approve once", "Accept")
 
     async def approve(chat: int) -> None:
         done: set[int] = set()
         while True:
             card = await place.wait_for_message(
                 chat,
-                lambda seen: seen.message_id not in done and any(each.label == "Approve once" for each in seen.buttons),
+                lambda seen: seen.message_id not in done and any(each.label in yes for each in seen.buttons),
                 timeout_s=WITHIN_S * 2,
             )
             done.add(card.message_id)
-            await place.press(ANA, chat, card.message_id, "Approve once")
+            label = next(each.label for each in card.buttons if each.label in yes)
+            await place.press(ANA, chat, card.message_id, label)
 
     tasks = [asyncio.create_task(approve(chat)) for chat in (ANA, GROUP)]
     try:

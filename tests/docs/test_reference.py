@@ -26,10 +26,12 @@ from signoff.cli import exits
 from signoff.cli.app import cli
 from signoff.config import settings_table
 from signoff.console.door import INSIDE, OPEN
-from signoff.errors import ClaimRefused, SignoffError
+from signoff.context import VARIABLES
+from signoff.errors import ActionRefused, ClaimRefused, SignoffError
 from signoff.grammar import ALIASES, VERBS
 from signoff.model import CAUSES, OUTCOMES
 from signoff.ports import ChatAdapter, Checkup, GroupCheckup, Inbox, Store
+from signoff.server.on_actions import ACTION_CODES
 from signoff.server.on_approvals import CLAIM_CODES
 from signoff.server.openapi import document
 from signoff.server.table import ROUTES
@@ -92,12 +94,13 @@ def test_no_page_names_a_setting_that_does_not_exist() -> None:
 
 
 def test_no_page_names_a_variable_that_does_not_exist() -> None:
-    settings = {row.env for row in settings_table()}
+    settings = [re.compile(re.sub("<[A-Z]+>", "(<NAME>|[A-Z0-9]+)", row.env)) for row in settings_table() if row.env]
     source = "".join(file.read_text("utf-8") for folder in CODE for file in folder.rglob("*.py"))
     for page in PAGES:
         for name in re.findall(r"SIGNOFF_[A-Z0-9_<>]*[A-Z0-9>]", page.read_text("utf-8")):
             if "__" in name:
-                assert name in settings | {"SIGNOFF_<SECTION>__<NAME>"}, (page.name, name)
+                known = name == "SIGNOFF_<SECTION>__<NAME>" or any(form.fullmatch(name) for form in settings)
+                assert known, (page.name, name)
             else:
                 assert f'"{name}"' in source, (page.name, name)
 
@@ -105,7 +108,8 @@ def test_no_page_names_a_variable_that_does_not_exist() -> None:
 def test_the_clients_variables() -> None:
     folders = (ROOT / "gateway/signoff/client", ROOT / "gateway/signoff/cli")
     source = "".join(file.read_text("utf-8") for folder in folders for file in folder.rglob("*.py"))
-    same(names("settings.md", "variable"), set(re.findall(r'"(SIGNOFF_[A-Z]+(?:_[A-Z]+)*)"', source)))
+    read = set(re.findall(r'"(SIGNOFF_[A-Z]+(?:_[A-Z]+)*)"', source)) | set(VARIABLES.values())
+    same(sorted({*names("settings.md", "variable"), *names("contexts.md", "variable")}), read)
 
 
 # --- HTTP ------------------------------------------------------------------------------------------
@@ -162,6 +166,7 @@ def every_error() -> Iterator[type[SignoffError]]:
 def test_errors() -> None:
     known = {kind.code: kind.status for kind in every_error()} | {"internal_error": 500}
     known |= dict.fromkeys(CLAIM_CODES, ClaimRefused.status)
+    known |= dict.fromkeys(ACTION_CODES, ActionRefused.status)
     same(names("errors.md", "code"), set(known))
     over_http = {plain(row[0]): int(row[1]) for row in rows(DOCS / "errors.md", "code") if row[1].isdigit()}
     assert {code: known[code] for code in over_http} == over_http

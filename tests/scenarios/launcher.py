@@ -22,6 +22,7 @@ import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ import msgspec
 
 import signoff.gateway as root
 from signoff import dispatcher
+from signoff.changes import catching_up as gathering
 from signoff.config import load_config
 from signoff.console.answering import Answering, Asked
 from signoff.console_adapter import ConsoleAdapter
@@ -129,6 +131,8 @@ def prepare(options: argparse.Namespace) -> None:
     """Wrap what the gateway will be made of."""
     hops = Hops(options.config.parent, options.kill, options.hold)
     vars(dispatcher)["LEASE_S"] = options.lease
+    if options.absence is not None:
+        vars(gathering)["ABSENT_FOR"] = timedelta(seconds=options.absence)
 
     def opened(url: str, clock: Clock) -> Any:
         return HoppingStore(open_store(url, clock), hops)
@@ -179,6 +183,7 @@ def main() -> None:
     parser.add_argument("--hold", help="the hop at which it waits while it is armed")
     parser.add_argument("--poison", help="a text that the gateway cannot handle")
     parser.add_argument("--lease", type=float, default=dispatcher.LEASE_S, help="how long what is under way is held, s")
+    parser.add_argument("--absence", type=float, help="from how many seconds on it counts that nobody was there")
     parser.add_argument("--fast", action="store_true", help="send as fast as the platform takes it")
     options = parser.parse_args()
     logging.basicConfig(level="WARNING", stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from functools import partial
 
 from signoff.bench.figures import percentile, watching
-from signoff.bench.rig import PLATFORM, BenchAdapter, awaited, opened, pending, requested, sessions
+from signoff.bench.rig import (
+    PLATFORM,
+    WINDOW_S,
+    BenchAdapter,
+    awaited,
+    command,
+    opened,
+    pending,
+    requested,
+    sessions,
+)
 from signoff.bench.rows import Sizes
+from signoff.blocking import BlockingGateway
 from signoff.model import Actor, Destination
 
 ANN = Actor(type="person", platform=PLATFORM, user_id="1", name="Ann", via="button")
@@ -60,3 +72,27 @@ async def stop(sizes: Sizes) -> dict[str, float]:
         if await gateway.pending():
             raise RuntimeError("stop left something")
     return {"stop_ms": spent * 1000}
+
+
+async def stop_threads(sizes: Sizes) -> dict[str, float]:
+    """`stop_threads_ms`: from the call to the next line of the last thread that was blocked in `BlockingGateway`."""
+    async with opened() as (gateway, adapter):
+        [name] = await sessions(gateway, 1)
+        door, freed = BlockingGateway(gateway), list[float]()
+
+        def work(number: int) -> None:
+            door.request(command(number), session_id=name, timeout_s=WINDOW_S)
+            freed.append(time.perf_counter())
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(sizes.threads)]
+        for thread in threads:
+            thread.start()
+        await adapter.until(lambda: adapter.posts >= sizes.threads)
+        await gateway.dispatcher.idle()
+        begun = time.perf_counter()
+        await gateway.stop(name, ANN)
+        for thread in threads:
+            await asyncio.to_thread(thread.join)
+    if len(freed) < sizes.threads:
+        raise RuntimeError("stop left a thread blocked")
+    return {"stop_threads_ms": (max(freed) - begun) * 1000}

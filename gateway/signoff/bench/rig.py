@@ -161,20 +161,19 @@ def _posted(adapter: BenchAdapter, number: int) -> bool:
     return adapter.posts >= number
 
 
-def _command(number: int) -> Command:
+def command(number: int) -> Command:
+    """A question of a measurement."""
     return Command(command=f"rm -rf build-{number}", cwd="/srv/app")
 
 
 def requested(gateway: Gateway, name: str, number: int) -> Coroutine[Any, Any, Approval]:
     """An agent that would claim; nothing of the measurement's own around it."""
-    return gateway.request(
-        _command(number), session_id=name, request_id=f"r{number}", timeout_s=WINDOW_S, reason=REASON
-    )
+    return gateway.request(command(number), session_id=name, request_id=f"r{number}", timeout_s=WINDOW_S, reason=REASON)
 
 
 async def awaited(gateway: Gateway, name: str, number: int) -> float:
     """One that only waits; the time at which it went on."""
-    ask = Ask(action=_command(number), session_id=name, request_id=f"r{number}", timeout_s=WINDOW_S, reason=REASON)
+    ask = Ask(action=command(number), session_id=name, request_id=f"r{number}", timeout_s=WINDOW_S, reason=REASON)
     await gateway.broker.submit("default", ask)
     await gateway.wait(f"r{number}")
     return time.perf_counter()

@@ -52,6 +52,8 @@ class Sizes(Struct, frozen=True, kw_only=True):
     """Questions pending in one place, for approve all."""
     session: int = 100
     """Questions pending in one session, for stop."""
+    threads: int = 32
+    """Threads of the process that are blocked in a question of one session, for stop."""
     memory: int = 20_000
     idle: int = 10_000
     idle_s: float = 10.0
@@ -148,6 +150,18 @@ MEASURES = (
         name="stop",
         place="deciding:stop",
         rows=(Row(key="stop_ms", title="stop of a session with {session} pending", unit="ms", goal=50),),
+    ),
+    Measure(
+        name="stop_threads",
+        place="deciding:stop_threads",
+        rows=(
+            Row(
+                key="stop_threads_ms",
+                title="stop of a session with {threads} threads blocked in a question, until the last goes on",
+                unit="ms",
+                goal=100,
+            ),
+        ),
     ),
     Measure(
         name="memory",

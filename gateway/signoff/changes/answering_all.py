@@ -25,7 +25,7 @@ QUIET_OVER = 20
 JUST_ENDED = timedelta(seconds=60)
 """What ended this shortly before may have been decided while the command was typed, so it is named."""
 
-Left = Literal["critical", "not_yours", "later", "not_shown", "no_text", "not_offered", "votes", "ended"]
+Left = Literal["critical", "kept", "not_yours", "later", "not_shown", "no_text", "not_offered", "votes", "ended"]
 May = Callable[[ApprovalRequest, Session | None], Actor | None]
 """Who answers this request, or None for somebody who may not."""
 
@@ -167,6 +167,8 @@ def _left(shown: _Shown, ruling: Ruling | None) -> Left | None:
         return "not_shown"
     if row.severity == "critical":
         return "critical"
+    if row.stages is not None:
+        return "kept"  # approving runs it at once, so it is nothing that a list of others is answered with
     if not any(copy.whole_shown for copy in shown.seen):
         return "no_text"
     try:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from msgspec import Struct
 
-from signoff.changes import bypassing, grants, repeats
-from signoff.changes.common import NEW, OTHER, attached, emit, plus, show
+from signoff.changes import bypassing, grants, passing, repeats, staging
+from signoff.changes.common import NEW, OTHER, attached, emit, fresh_short, plus, show
 from signoff.changes.copies import new_card
 from signoff.errors import IdempotencyConflict, SessionNotFound, TurnNotFound
-from signoff.ids import new_short, row_id
+from signoff.gate_pass import GatePass
+from signoff.ids import row_id
 from signoff.model import Actor, ApprovalRequest, Execution, Session, Turn, replace
 from signoff.ports import Tx
 from signoff.rows import joined, request_key, session_key, turn_key
@@ -21,8 +22,6 @@ WINDOW_WITHIN_S = 60.0
 """The window starts this long after creation at the latest, sent or not."""
 REVIEWER = "reviewer"
 """The rule that is named where the automatic reviewer approved."""
-SHORT_ID_REST = timedelta(days=30)
-"""A short id is not given out again for this long."""
 
 
 class Asked(Struct, frozen=True):
@@ -40,13 +39,15 @@ class StaleFacts(Exception):  # not an error: the caller judges again with the s
     """The session changed between judging and inserting."""
 
 
-def ask(tx: Tx, draft: ApprovalRequest, judged: Session, claim_within_s: float) -> Asked:
-    """Insert `draft`, which was judged for the session row `judged`.
+def ask(
+    tx: Tx, draft: ApprovalRequest, judged: Session, claim_within_s: float, gate_pass: GatePass | None = None
+) -> Asked:
+    """Insert `draft`, which was judged for the session row `judged`. `gate_pass` is what a first gate gave for it.
 
     A draft with an outcome is born ended. A pending one is born `cancelled` when its turn or session was ended
     meanwhile, approved when grants cover it, denied when a person's denial of it still holds, a follower when an
     identical question waits, else a leader with cards.
-    Raises `IdempotencyConflict`, `SessionNotFound`, `TurnNotFound`, `StaleFacts`, `ReviewFirst`.
+    Raises `IdempotencyConflict`, `SessionNotFound`, `TurnNotFound`, `StaleFacts`, `ReviewFirst`, `GatePassRefused`.
     """
     stored = tx.get(ApprovalRequest, request_key(draft.profile, draft.request_id))
     if stored is not None:
@@ -56,19 +57,15 @@ def ask(tx: Tx, draft: ApprovalRequest, judged: Session, claim_within_s: float) 
     session = tx.get(Session, session_key(draft.profile, draft.session_id))
     if session is None:
         raise SessionNotFound
-    row = replace(draft, short_id=_short_id(tx, draft.profile), created_at=tx.now)
+    row = replace(draft, short_id=fresh_short(tx, draft.profile), created_at=tx.now)
     void = _void(tx, row, session, judged)
     if void is not None:
         return Asked(_born(tx, void))
-    if session != judged or bypassing.over(row, session, tx.now):
+    if not _alike(session, judged) or bypassing.over(row, session, tx.now):
         raise StaleFacts
+    row = _answered(tx, row, gate_pass)
     if row.outcome is not None:
         return Asked(_born(tx, row, claim_within_s))
-    found = grants.covering(tx, row)
-    if found:
-        by = grants.actors(found)
-        covered = replace(row, outcome="approved", choice="once", decided_by=by, grant_id=found[0].grant_id)
-        return Asked(_born(tx, covered, claim_within_s))
     denied = repeats.denied_before(tx, row)
     if denied is not None:
         return Asked(_born(tx, repeats.refuse(tx, row, denied)))
@@ -90,16 +87,37 @@ def ask(tx: Tx, draft: ApprovalRequest, judged: Session, claim_within_s: float) 
     return Asked(_pending(tx, row))
 
 
+def _answered(tx: Tx, row: ApprovalRequest, gate_pass: GatePass | None) -> ApprovalRequest:
+    """The row as a first gate or standing approvals answer it; as it is where they do not. Raises `GatePassRefused`.
+
+    What the tool gate would keep, a standing approval lets run; where a session's own setting keeps it, none counts.
+    """
+    if gate_pass is not None and row.outcome in (None, "staged"):
+        return passing.through(tx, row, gate_pass)
+    if row.outcome is not None and not (row.outcome == "staged" and row.rung == passing.GATED):
+        return row
+    found = grants.covering(tx, row)
+    if not found:
+        return row
+    by = grants.actors(found)
+    return replace(row, outcome="approved", choice="once", decided_by=by, grant_id=found[0].grant_id, executor=None)
+
+
 def coalesce_key(row: ApprovalRequest) -> str:
     """Two pending questions with the same key are one question: session, requester, digest, threshold and choices."""
     facts = joined(row.session_id, row.requested_by or "", row.digest, str(row.threshold), *row.choices)
     return hashlib.sha256(facts.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def _alike(session: Session, judged: Session) -> bool:
+    """Whether nothing that a question is judged by has changed: when the session was used last is no such thing."""
+    return session == judged or replace(judged, seen_at=session.seen_at, ends_at=session.ends_at) == session
+
+
 def _void(tx: Tx, row: ApprovalRequest, session: Session, judged: Session) -> ApprovalRequest | None:
     """The row as born cancelled, when what it belongs to ended before it was inserted. Nobody decided it, so what
     a rule or a bypass had said of it goes."""
-    row = replace(row, choice=None, decided_by=())
+    row = replace(row, choice=None, decided_by=(), executor=None)
     if session.closed_at is not None:
         return replace(row, outcome="cancelled", cause=session.cause or "parent_ended", ended_by=session.ended_by)
     if row.turn_id is not None:
@@ -113,19 +131,12 @@ def _void(tx: Tx, row: ApprovalRequest, session: Session, judged: Session) -> Ap
     return None
 
 
-def _short_id(tx: Tx, profile: str) -> str:
-    """A short id that nothing recent bears."""
-    while True:
-        short = new_short()
-        known = tx.find(ApprovalRequest, "short", joined(profile, short), limit=8)
-        if all(tx.now - row.created_at > SHORT_ID_REST and row.outcome is not None for row in known):
-            return short
-
-
 def _born(tx: Tx, row: ApprovalRequest, claim_within_s: float = 0.0) -> ApprovalRequest:
     """Insert a row that is ended already. No card is posted for it."""
     if row.outcome == "approved":
         row = replace(row, claim_by=plus(tx.now, claim_within_s))
+    if row.outcome == "staged":
+        row = staging.stage(tx, row)
     row = replace(row, decided_at=tx.now, destinations=(), execution=Execution())
     tx.put(row)
     emit(tx, "approval.requested", row)

@@ -130,6 +130,12 @@ def expire(tx: Tx, session: Session, card: Callable[[Bypass], Card]) -> bool:
     return True
 
 
+def cut_short(tx: Tx, session: Session, card: Callable[[Bypass], Card]) -> None:
+    """Say where people were told of a live bypass that it ends now, with its session."""
+    told = card(Bypass(session=session, before=tx.now))
+    _tell(tx, session, {_own_place(tx, session), session.bypass_place}, told)
+
+
 def dropped(tx: Tx, session: Session, by: Actor | None, why: Why) -> Session:
     """The session without its bypass, to be put by the caller; told in the event log where it had one."""
     if session.bypass_until is None:

@@ -18,10 +18,18 @@ RESULT_EVENTS = {"succeeded": "succeed", "failed": "fail", "not_run": "skip"}
 
 
 def claim(
-    tx: Tx, profile: str, request_id: str, *, digest: str, claim_id: str, operands: tuple[Operand, ...] | None
+    tx: Tx,
+    profile: str,
+    request_id: str,
+    *,
+    digest: str,
+    claim_id: str,
+    operands: tuple[Operand, ...] | None,
+    pass_sha256: str = "",
 ) -> ApprovalRequest:
     """Start the action: succeeds once while the approval stands. The same `claim_id` again gets the same answer while
-    it runs; a result, a stop or a turn's end makes every further claim `already_claimed`.
+    it runs; a result, a stop or a turn's end makes every further claim `already_claimed`. `pass_sha256` is the hash of
+    the one-time token with which this run may go through another gate.
 
     Raises `ClaimRefused` with `not_approved`, `already_claimed`, `digest_mismatch`, `changed_since_review`,
     `cancelled` or `lapsed`. Files that changed since the review take the approval away in this same commit, so the
@@ -32,19 +40,30 @@ def claim(
         raise ClaimRefused(
             "This is not the action that was approved. Ask for this one.", code="digest_mismatch", row=row
         )
+    if row.stages is not None:
+        raise ClaimRefused(f"Executor {row.executor} runs this kept action, nobody else.", code="not_approved", row=row)
     if row.execution.claim_id == claim_id and row.execution.state == "claimed":
-        return row
+        return _with_pass(tx, row, pass_sha256)
     _check_claimable(tx, row)
-    if _changed(row, operands):
+    if changed(row, operands):
         return withdraw_approval(tx, row, "changed_since_review", None)
     execution = moved(row.execution, "claim", claim_id=claim_id, claimed_at=tx.now)
     limit = None if row.turn_id else plus(tx.now, RESULT_WITHIN_S)
-    done = replace(row, execution=execution, claim_by=limit, card_version=row.card_version + 1)
+    done = replace(row, execution=execution, claim_by=limit, card_version=row.card_version + 1, pass_sha256=pass_sha256)
     tx.put(done)
     emit(tx, "approval.execution", done, state="claimed")
     undo_shown = row.decided_at is not None and tx.now >= plus(row.decided_at, UNDO_AFTER_S)
     show(tx, done, priority=OTHER, at=tx.now if undo_shown else plus(tx.now, RUNNING_AFTER_S))
     return done
+
+
+def _with_pass(tx: Tx, row: ApprovalRequest, pass_sha256: str) -> ApprovalRequest:
+    """The claim's answer may have been lost, and its token with it: the new one stands, unless the old one was used."""
+    if not pass_sha256 or row.pass_used_by is not None:
+        return row
+    renewed = replace(row, pass_sha256=pass_sha256)
+    tx.put(renewed)
+    return renewed
 
 
 def refusal(row: ApprovalRequest) -> ClaimRefused | None:
@@ -77,7 +96,7 @@ def _check_claimable(tx: Tx, row: ApprovalRequest) -> None:
             raise ClaimRefused("The turn that asked has ended.", code="cancelled", row=row)
 
 
-def _changed(row: ApprovalRequest, operands: tuple[Operand, ...] | None) -> bool:
+def changed(row: ApprovalRequest, operands: tuple[Operand, ...] | None) -> bool:
     """Whether the files that were reviewed are not those about to be used. Files not named again count as changed."""
     reviewed = row.action.operands if isinstance(row.action, Command) else ()
     if not reviewed:
@@ -99,6 +118,8 @@ def result(
     """
     row = load_request(tx, profile, request_id)
     execution = row.execution
+    if row.stages is not None:
+        raise Conflict(f"Executor {row.executor} runs this kept action and reports how it went.", row=row)
     if execution.state == status and execution.exit_code == exit_code and execution.claim_id:
         return row
     if row.outcome != "approved" or execution.state not in ("claimed", "unknown"):
@@ -123,10 +144,10 @@ def withdraw_approval(
     return done
 
 
-def lapse(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
+def lapse(tx: Tx, row: ApprovalRequest, cause: str | None = None) -> ApprovalRequest:
     """What was not claimed in time lapses; what was claimed and never reported becomes unknown."""
     event = "lapse" if row.execution.state == "none" else "lose"
-    execution = moved(row.execution, event, ended_at=tx.now)
+    execution = moved(row.execution, event, ended_at=tx.now, cause=cause)
     done = replace(row, execution=execution, claim_by=None, card_version=row.card_version + 1)
     tx.put(done)
     emit(tx, "approval.execution", done, state=execution.state)

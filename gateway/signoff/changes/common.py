@@ -7,9 +7,10 @@ from typing import Any
 
 from signoff import lifecycle
 from signoff.errors import RequestNotFound
+from signoff.ids import new_short
 from signoff.model import ApprovalRequest, Copy, Event, Execution, Notifier, Session, replace
 from signoff.ports import Tx
-from signoff.rows import EVERY_SESSION, request_key, session_key
+from signoff.rows import EVERY_SESSION, joined, request_key, session_key
 
 ANSWER, FINAL, NEW, OTHER = 0, 1, 2, 3
 """Priorities of sends: answers to people, final edits, new cards, other edits."""
@@ -22,6 +23,10 @@ DIGEST_EVERY_S = 10.0
 """A digest is edited at most this often, since one edit tells all that happened meanwhile."""
 RUNNING_AFTER_S = 5.0
 """'Running' is shown only for what runs longer than this."""
+RUN_AGAIN = "run_again"
+"""The answer to a kept action of which nobody knows whether it ran; it takes a second tap."""
+SHORT_ID_REST = timedelta(days=30)
+"""A short id is not given out again for this long."""
 
 
 def load_request(tx: Tx, profile: str, request_id: str) -> ApprovalRequest:
@@ -30,6 +35,20 @@ def load_request(tx: Tx, profile: str, request_id: str) -> ApprovalRequest:
     if row is None:
         raise RequestNotFound
     return row
+
+
+def fresh_short(tx: Tx, profile: str) -> str:
+    """A short id that nothing recent bears."""
+    while True:
+        short = new_short()
+        known = tx.find(ApprovalRequest, "short", joined(profile, short), limit=8)
+        if all(tx.now - row.created_at > SHORT_ID_REST and row.outcome is not None for row in known):
+            return short
+
+
+def unsure(row: ApprovalRequest) -> bool:
+    """Whether people are asked what became of a kept action: nobody knows whether it ran, and it was not run again."""
+    return row.stages is not None and row.execution.state == "unknown" and row.superseded_by is None
 
 
 def followers(tx: Tx, leader: ApprovalRequest) -> list[ApprovalRequest]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from signoff.changes import claiming, ending, grants
 from signoff.changes.common import FINAL, emit, load_request, plus, show
+from signoff.elicitation import content_for, needs_fields
 from signoff.errors import ChoiceNotOffered, UndoTooLate
-from signoff.model import Actor, ApprovalRequest, Grant, Vote, replace
+from signoff.model import Actor, ApprovalRequest, Elicitation, Grant, Vote, replace
 from signoff.ports import Tx
 from signoff.rows import joined, session_key
 
@@ -32,6 +33,8 @@ class Ruling(Struct, frozen=True, kw_only=True):
     """A command's whole text, for a permanent grant."""
     allowed: tuple[str, ...] | None = None
     """The profile's present choices for this kind of action; None: the record's own."""
+    content: dict[str, Any] | None = None
+    """What was filled into the fields of a server's question."""
 
 
 class Decided(Struct, frozen=True, kw_only=True):
@@ -54,29 +57,46 @@ def offered(row: ApprovalRequest) -> tuple[str, ...]:
     """The choices on offer for this record now."""
     single = row.severity == "critical" or row.once_only
     choices = tuple(c for c in row.choices if not single or c in ("once", "deny"))
-    if row.waiters and "once" in choices and row.severity != "critical":
+    if row.waiters and "once" in choices and _for_many(row):
         choices = (*choices, "once_all")
     return choices
 
 
+def _for_many(row: ApprovalRequest) -> bool:
+    """Whether one answer may be meant for all that wait: not what is critical, nor what is answered with content."""
+    return row.severity != "critical" and not isinstance(row.action, Elicitation)
+
+
 def check_offered(
-    row: ApprovalRequest, choice: str, allowed: tuple[str, ...] | None, *, counted: int | None = None
+    row: ApprovalRequest,
+    choice: str,
+    allowed: tuple[str, ...] | None,
+    *,
+    counted: int | None = None,
+    content: dict[str, Any] | None = None,
 ) -> None:
     """Raise `ChoiceNotOffered` unless the record and the profile both offer this choice now.
 
-    `counted`: how many followers the tapped card counted; what it offered then it still means.
+    `counted`: how many followers the tapped card counted; what it offered then it still means. `content`: what was
+    filled into the fields of a server's question, without which some cannot be accepted.
     """
     plain = "session" if grants.time_box(choice) else choice
     base = "once" if plain == "once_all" else plain
-    many = plain == "once_all" and (row.severity == "critical" or not (row.waiters or counted))
+    many = plain == "once_all" and (not _for_many(row) or not (row.waiters or counted))
     if many or base not in offered(row) or (allowed is not None and base not in allowed):
         raise ChoiceNotOffered(f"“{choice}” is not on offer for this request. Nothing was decided.", param="choice")
+    if base != "deny" and content is None and needs_fields(row.action):
+        raise ChoiceNotOffered(
+            "It asks for fields to be filled in: answer it in the console, or send content. Nothing was decided.",
+            param="content",
+        )
 
 
 def decide(tx: Tx, profile: str, request_id: str, ruling: Ruling) -> Decided:
     """Apply one person's answer. The loser of a race gets `lost` with the row as the winner left it.
 
-    A deadline that has passed at commit wins over the answer. Raises `RequestNotFound`, `ChoiceNotOffered`.
+    A deadline that has passed at commit wins over the answer. Raises `RequestNotFound`, `ChoiceNotOffered`,
+    and `InvalidInput` for content that does not fit.
     """
     row = load_request(tx, profile, request_id)
     if row.outcome is None and row.expires_at is not None and row.expires_at <= tx.now:
@@ -84,7 +104,8 @@ def decide(tx: Tx, profile: str, request_id: str, ruling: Ruling) -> Decided:
         return Decided(row=ending.expire(tx, row), how="lost")
     if row.outcome is not None:
         return Decided(row=row, how="lost")
-    check_offered(row, ruling.choice, ruling.allowed, counted=ruling.counted)
+    check_offered(row, ruling.choice, ruling.allowed, counted=ruling.counted, content=ruling.content)
+    row = replace(row, content=content_for(row.action, ruling.choice, ruling.content))
     voted = _vote(tx, row, ruling)
     if not _carries(voted):
         return Decided(row=voted, how="vote")

@@ -76,6 +76,9 @@ def not_sent(tx: Tx, row: ApprovalRequest | None, first_attempt_at: datetime | N
     """A platform could not be reached with a card of `row`: the request gives up 15 s after the first attempt."""
     if row is None or row.outcome is not None or row.delivered_to or first_attempt_at is None:
         return
+    if row.stages is not None:
+        tx.put(replace(row, delivery_error=error))  # it waits for days, and can be answered without a card
+        return
     by = plus(first_attempt_at, NOTIFY_WITHIN_S)
     waiting = replace(row, notify_by=earliest(row.notify_by, by), delivery_error=error)
     if by <= tx.now:
@@ -90,7 +93,10 @@ def give_up(tx: Tx, row: ApprovalRequest | None, error: str, fallback: Destinati
     if row is None or row.outcome is not None or may_reach(tx, row):
         return
     if fallback is None or fallback in row.destinations:
-        ending.undeliverable(tx, row, error)
+        if row.stages is None:
+            ending.undeliverable(tx, row, error)
+        else:
+            tx.put(replace(row, delivery_error=error))  # as above
         return
     own = row.destinations[0] if row.destinations else None
     moved = replace(row, destinations=(*row.destinations, fallback), delivery_error=error)
@@ -114,7 +120,7 @@ def may_reach(tx: Tx, row: ApprovalRequest, *, waiting_counts: bool = True) -> b
 def unseen(tx: Tx, row: ApprovalRequest) -> bool:
     """Whether the request had places to be shown in and its time passed with every card still waiting for a rate
     budget, or refused, and nobody attached: then nobody can have left it unanswered."""
-    if row.delivered_to or not row.destinations:
+    if row.delivered_to or not row.destinations or row.stages is not None:
         return False
     cards = [copy for copy in copies_of(tx, row) if copy.kind == "card"]
     if any(copy.state in ("sent", "ambiguous", "sending") or copy.sent_at is not None for copy in cards):

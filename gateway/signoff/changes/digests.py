@@ -60,7 +60,8 @@ def versions(listed: Iterable[Listed]) -> dict[str, tuple[str, int]]:
 
 def approvable(row: ApprovalRequest) -> bool:
     """Whether approving all of a digest covers this one."""
-    return row.outcome is None and row.severity != "critical" and "once" in offered(row)
+    single = row.severity == "critical" or row.stages is not None
+    return row.outcome is None and not single and "once" in offered(row)
 
 
 def face_at(copy: Copy, revision: int) -> Face | None:

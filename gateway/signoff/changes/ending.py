@@ -64,7 +64,7 @@ def approve(
         decided_by=by,
         decided_copy=copy_id,
         grant_id=grant.grant_id if grant else row.grant_id,
-        claim_by=plus(tx.now, claim_within_s),
+        claim_by=plus(tx.now, claim_within_s) if row.stages is None else None,
         runs=1 + len(alike),
     )
     for follower in alike:

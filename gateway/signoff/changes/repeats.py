@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from signoff import lifecycle
 from signoff.changes.common import FINAL, copies_of, emit, load_request
 from signoff.ids import of_one_question
-from signoff.model import Actor, ApprovalRequest, replace
+from signoff.model import Actor, ApprovalRequest, Elicitation, replace
 from signoff.ports import Tx
 from signoff.rows import answered_key, denied_key, request_key
 
@@ -26,7 +26,9 @@ OFFER_AFTER = 3
 
 
 def denied_before(tx: Tx, row: ApprovalRequest) -> ApprovalRequest | None:
-    """The newest denial by a person that still holds for this action."""
+    """The newest denial by a person that still holds for this action. A server's question is put anew each time."""
+    if isinstance(row.action, Elicitation):
+        return None
     denied = [each for each in _answered(tx, row) if each.outcome == "denied" and _holds(tx, each, row)]
     return denied[-1] if denied else None
 

@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 from signoff.changes import delivering, digests, drilling
-from signoff.changes.common import FINAL, NEW, OTHER, RUNNING_AFTER_S, UNDO_AFTER_S, emit, plus, show
+from signoff.changes.common import FINAL, NEW, OTHER, RUNNING_AFTER_S, UNDO_AFTER_S, emit, plus, show, unsure
 from signoff.changes.copies import new_card
 from signoff.changes.delivering import closed, delivered, learned_state, lost_state, next_try, row_of, state_after
 from signoff.changes.digests import REPOST_AFTER_S, Listed, Versions
@@ -112,7 +112,7 @@ def _step(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[str
         found = drilling.step(tx, copy)
         return Work(found[0], None, found[1]) if found is not None else None
     if copy.state == "queued":
-        if ended or (row is None and copy.kind != "note" and not digests.panel_lives(tx, copy)):
+        if not _wanted(tx, copy, row):
             tx.put(replace(copy, state=state_after(copy, "drop"), due_at=None))
             return None
         return Work(copy, row, "post")
@@ -124,6 +124,18 @@ def _step(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[str
         return None
     tx.put(replace(copy, due_at=None))
     return None
+
+
+def _wanted(tx: Tx, copy: Copy, row: ApprovalRequest | None) -> bool:
+    """Whether what is queued still has something to say."""
+    if row is not None:
+        return row.outcome is None or _asks_anew(copy, row)
+    return copy.kind in ("note", "catch_up") or digests.panel_lives(tx, copy)
+
+
+def _asks_anew(copy: Copy, row: ApprovalRequest | None) -> bool:
+    """Whether it is the panel that asks whether a kept action is to run once more."""
+    return copy.kind == "panel" and row is not None and unsure(row)
 
 
 def _recognised(copy: Copy, now: datetime, resend: frozenset[str]) -> bool:
@@ -282,7 +294,8 @@ def _after_showing(copy: Copy, row: ApprovalRequest, version: int, now: datetime
     if copy.remove:
         return replace(copy, due_at=now, priority=OTHER)
     if copy.kind != "card":
-        return replace(copy, remove=True, due_at=now, priority=OTHER) if row.outcome is not None else copy
+        over = row.outcome is not None and not _asks_anew(copy, row)
+        return replace(copy, remove=True, due_at=now, priority=OTHER) if over else copy
     if row.card_version > version:
         held = _held_until(row, version, now)
         return replace(copy, due_at=held or now, priority=OTHER if row.outcome is None or held else FINAL)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from signoff.changes import bypassing, claiming, delivering, ending, grants
@@ -56,16 +58,16 @@ def stop_session(tx: Tx, session: Session, by: Actor | None, cause: Cause = "sto
     asked next is asked: a bypass goes, too."""
     session = bypassing.dropped(tx, session, by, "stop_requested")
     tx.put(replace(session, generation=session.generation + 1, cause=cause, ended_by=by))
-    tx.emit(Event(profile=session.profile, type="session.stopped", at=tx.now, session_id=session.session_id))
+    _event(tx, "session.stopped", session, cause, by)
     stopped = _gathered(_end_work(tx, session, cause, by, {session.session_id}))
     kept = tx.find(Grant, "live_session", session_key(session.profile, session.session_id))
     return replace(stopped, sessions=(session.session_id, *stopped.sessions), grants=len(kept))
 
 
-def clear_session(tx: Tx, session: Session, by: Actor | None, *, close: bool) -> Stopped:
+def clear_session(tx: Tx, session: Session, by: Actor | None, *, close: bool, why: str | None = None) -> Stopped:
     """The session ends or starts anew: as a stop with the cause `session_ended`, and its grants and bypass go.
 
-    `close` also forgets its registration.
+    `close` also forgets its registration. `why` says in the event log what ended it where nobody did.
     """
     cause: Cause = "session_ended"
     session = bypassing.dropped(tx, session, by, "session_ended")
@@ -76,9 +78,13 @@ def clear_session(tx: Tx, session: Session, by: Actor | None, *, close: bool) ->
             cause=cause,
             ended_by=by,
             closed_at=tx.now if close else session.closed_at,
+            seen_at=None,
+            ends_at=None,
         )
     )
-    tx.emit(Event(profile=session.profile, type="session.cleared", at=tx.now, session_id=session.session_id))
+    if close:
+        _forget_notifiers(tx, session)
+    _event(tx, "session.cleared", session, cause, by, **({"why": why} if why is not None else {}))
     stopped = _gathered(_end_work(tx, session, cause, by, {session.session_id}))
     dropped = grants.drop_session(tx, session.profile, session.session_id, by or Actor(type="system"))
     return replace(stopped, sessions=(session.session_id, *stopped.sessions), grants=len(dropped))
@@ -106,16 +112,19 @@ def _gathered(steps: Steps) -> Stopped:
     return parts[0] if len(parts) == 1 else Stopped.of(parts)
 
 
+def child_cause(cause: Cause) -> Cause:
+    """Why the children of a turn end that ended with this cause."""
+    return cause if cause in ("stop_requested", "session_ended") else "parent_ended"
+
+
 def _end_turn(tx: Tx, turn: Turn, cause: Cause, by: Actor | None, seen: set[str]) -> Steps:
     tx.put(replace(turn, ended_at=tx.now, cause=cause, ended_by=by))
-    data = {"turn_id": turn.turn_id, "cause": cause}
-    tx.emit(Event(profile=turn.profile, type="turn.ended", at=tx.now, session_id=turn.session_id, data=data))
+    _event(tx, "turn.ended", turn, cause, by, turn_id=turn.turn_id)
     rows = tx.find(ApprovalRequest, "live_turn", turn_key(turn.profile, turn.turn_id))
     yield replace(_end_rows(tx, rows, cause, by, lose_running=True), turns=(turn.turn_id,))
-    child_cause: Cause = cause if cause in ("stop_requested", "session_ended") else "parent_ended"
     for child in tx.find(Session, "parent", session_key(turn.profile, turn.session_id)):
         if child.parent_turn == turn.turn_id:
-            yield _close(tx, child, child_cause, by, seen)
+            yield _close(tx, child, child_cause(cause), by, seen)
 
 
 def _close(tx: Tx, session: Session, cause: Cause, by: Actor | None, seen: set[str]) -> Steps:
@@ -125,9 +134,27 @@ def _close(tx: Tx, session: Session, cause: Cause, by: Actor | None, seen: set[s
     seen.add(session.session_id)
     session = bypassing.dropped(tx, session, by, "stop_requested" if cause == "stop_requested" else "session_ended")
     tx.put(replace(session, generation=session.generation + 1, closed_at=tx.now, cause=cause, ended_by=by))
+    _forget_notifiers(tx, session)
+    _event(tx, "session.cleared", session, cause, by)
     yield Stopped(sessions=(session.session_id,))
     yield _end_work(tx, session, cause, by, seen)
     grants.drop_session(tx, session.profile, session.session_id, by or Actor(type="system"))
+
+
+def _event(tx: Tx, kind: str, ended: Session | Turn, cause: Cause, by: Actor | None, **more: str) -> None:
+    """An event about what ended, with the cause and, where somebody did it, who."""
+    data: dict[str, Any] = {**more, "cause": cause}
+    if by is not None:
+        data["ended_by"] = msgspec.to_builtins(by)
+    tx.emit(Event(profile=ended.profile, type=kind, at=tx.now, session_id=ended.session_id, data=data))
+
+
+def _forget_notifiers(tx: Tx, session: Session) -> None:
+    """Forget the answer clients of a session that is closed. One with a connection goes on being there, and lapses
+    with it: the session may be declared again meanwhile."""
+    for notifier in tx.find(Notifier, "session", session_key(session.profile, session.session_id)):
+        if notifier.gone_at is None:
+            tx.delete(notifier)
 
 
 def _end_work(tx: Tx, session: Session, cause: Cause, by: Actor | None, seen: set[str]) -> Steps:
@@ -197,7 +224,7 @@ def renew(tx: Tx, profile: str, turn_id: str) -> Turn:
     return renewed
 
 
-def notifier_gone(tx: Tx, notifier: Notifier) -> list[ApprovalRequest]:
+def notifier_gone(tx: Tx, notifier: Notifier, cause: Cause = "notifier_gone") -> list[ApprovalRequest]:
     """Forget a notifier; questions of the session and its children that no other way to a person is left for are
     withdrawn."""
     tx.delete(notifier)
@@ -205,14 +232,14 @@ def notifier_gone(tx: Tx, notifier: Notifier) -> list[ApprovalRequest]:
     if notifier.session_id == EVERY_SESSION:
         pending = tx.find(ApprovalRequest, "pending_profile", notifier.profile)
         alone = [row for row in pending if not delivering.may_reach(tx, _asker(tx, row))]
-        return ending.withdraw_many(tx, alone, "notifier_gone", None)
-    for session_id in _family(tx, notifier.profile, notifier.session_id):
+        return ending.withdraw_many(tx, alone, cause, None)
+    for session_id in family(tx, notifier.profile, notifier.session_id):
         rows = tx.find(ApprovalRequest, "live_session", session_key(notifier.profile, session_id))
         alone += [row for row in rows if row.outcome is None and not delivering.may_reach(tx, _asker(tx, row))]
-    return ending.withdraw_many(tx, alone, "notifier_gone", None)
+    return ending.withdraw_many(tx, alone, cause, None)
 
 
-def _family(tx: Tx, profile: str, session_id: str) -> list[str]:
+def family(tx: Tx, profile: str, session_id: str) -> list[str]:
     """The session and the open children below it."""
     found = [session_id]
     seen = {session_id}

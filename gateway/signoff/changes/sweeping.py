@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
-from signoff.changes import bypassing, claiming, delivering, ending, sending, stopping
+from signoff.changes import bypassing, claiming, delivering, ending, expiring, sending, staging, stopping
 from signoff.changes.bypassing import Bypass
 from signoff.changes.common import followers, plus
 from signoff.model import ApprovalRequest, Card, Notifier, Session, Turn, replace
 from signoff.ports import Tx
 from signoff.rows import request_key
+from signoff.settings import SessionSettings
 
 
 def sweep_requests(tx: Tx, keys: Iterable[str]) -> int:
@@ -26,7 +27,7 @@ def sweep_requests(tx: Tx, keys: Iterable[str]) -> int:
 def _sweep_request(tx: Tx, row: ApprovalRequest) -> bool:
     now = tx.now
     if row.outcome == "approved" and row.claim_by is not None and row.claim_by <= now:
-        claiming.lapse(tx, row)
+        claiming.lapse(tx, row, cause=staging.LOST_CLAIMANT if row.stages is not None else None)
     elif row.outcome is not None:
         return False
     elif row.expires_at is not None and row.expires_at <= now:
@@ -86,12 +87,28 @@ def sweep_notifiers(tx: Tx, keys: Iterable[str]) -> None:
             stopping.notifier_gone(tx, notifier)
 
 
-def sweep_bypasses(tx: Tx, keys: Iterable[str], card: Callable[[Bypass], Card]) -> None:
-    """Ask again in sessions whose bypass is over, and post `card` where people were told of it."""
+def sweep_sessions(
+    tx: Tx, keys: Iterable[str], card: Callable[[Bypass], Card], settings: Mapping[str, SessionSettings]
+) -> None:
+    """Ask again in sessions whose bypass is over, and post `card` where people were told of it; start those anew that
+    have expired. `settings` by profile."""
+    for key in keys:
+        session = tx.get(Session, key)
+        if session is not None and bypassing.expire(tx, session, card):
+            session = tx.get(Session, key)
+        if session is not None:
+            expiring.sweep(tx, session, settings.get(session.profile, SessionSettings()), card)
+
+
+def arm_sessions(tx: Tx, keys: Iterable[str], settings: SessionSettings) -> None:
+    """Have these sessions expire as the settings say from now on."""
     for key in keys:
         session = tx.get(Session, key)
         if session is not None:
-            bypassing.expire(tx, session, card)
+            expiring.arm(tx, session, settings)
+
+
+_DEADLINES = ("expires_at", "notify_by", "window_by", "claim_by")
 
 
 def shift(tx: Tx, requests: Iterable[str], turns: Iterable[str], notifiers: Iterable[str], by: timedelta) -> int:
@@ -103,7 +120,8 @@ def shift(tx: Tx, requests: Iterable[str], turns: Iterable[str], notifiers: Iter
         if row is not None:
             times = {
                 name: when + by
-                for name in ("expires_at", "notify_by", "window_by", "claim_by")
+                for name in _DEADLINES
+                if not (name == "claim_by" and row.stages is not None)  # an executor's claim lives as long as that
                 if (when := getattr(row, name)) is not None
             }
             moved = replace(row, **times)

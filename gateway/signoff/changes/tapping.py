@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from signoff.changes import answering_all, deciding, digests, ending, sending
 from signoff.changes.answering_all import AllOf, Answered
-from signoff.changes.common import close_panel, copies_of, touch_digest
+from signoff.changes.common import RUN_AGAIN, close_panel, copies_of, touch_digest, unsure
 from signoff.changes.copies import new_panel
 from signoff.changes.deciding import Decided, Ruling
 from signoff.ids import row_id
@@ -205,7 +205,9 @@ def open_panel(
     """Open a panel for the person who tapped; it replaces an open one of theirs and stretches a short window once."""
     meaning = read(tx, profile, button)
     row, card = meaning.row, meaning.card
-    if meaning.status != "live" or row is None or card is None or row.outcome is not None:
+    if meaning.status != "live" or row is None or card is None:
+        return meaning
+    if not (unsure(row) if choice == RUN_AGAIN else row.outcome is None):
         return meaning
     for copy in copies_of(tx, row):
         if copy.kind in ("panel", "prompt") and copy.owner_id == button.user_id:

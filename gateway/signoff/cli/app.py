@@ -15,6 +15,7 @@ import click
 
 from signoff.cli.exits import INTERRUPTED, OTHER, USAGE, code_of
 from signoff.cli.output import Suggested
+from signoff.cli.saying import said
 from signoff.errors import InsufficientScope, SignoffError, Unauthenticated
 
 log = logging.getLogger("signoff.cli")
@@ -34,10 +35,12 @@ COMMANDS: dict[str, str] = {
     "approve": "signoff.cli.deciding:approve",
     "deny": "signoff.cli.deciding:deny",
     "stop": "signoff.cli.deciding:stop",
+    "actions": "signoff.cli.actions:actions",
     "grants": "signoff.cli.grants:grants",
     "revoke": "signoff.cli.grants:revoke",
     "yolo": "signoff.cli.yolo:yolo",
     "key": "signoff.cli.keys:key",
+    "hook": "signoff.cli.hooks:hook",
     "console": "signoff.cli.console:console",
     "bench": "signoff.cli.bench:bench",
 }
@@ -80,7 +83,7 @@ class LazyGroup(click.Group):
     places=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 done, 1 refused, 2 wrong usage or configuration, 75 no gateway, 130 interrupted. "
-    "`ask` and `run` add 77: not approved.",
+    "`ask` and `run` add 77: not approved, and 79: kept for a later yes.",
 )
 @click.version_option(version("signoff"), "-V", "--version", prog_name="signoff")
 def cli() -> None:
@@ -113,7 +116,7 @@ def run_command(arguments: list[str]) -> int:
     except (click.Abort, KeyboardInterrupt):
         return _told("interrupted", INTERRUPTED)
     except SignoffError as error:
-        return _told(f"{error.message}{_other_key(error)}", code_of(error))
+        return _told(f"{said(error)}{_other_key(error)}", code_of(error))
     except BrokenPipeError:
         return 0
     except Exception as error:  # the outermost edge: people get a line, the log gets the rest

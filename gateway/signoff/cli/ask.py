@@ -7,12 +7,12 @@ import sys
 from typing import Any
 
 import click
-import msgspec
 
 from signoff.cli.asking import Wish, asked, asking_options, check_texts, told, until_interrupted, working_folder
 from signoff.cli.connect import Place, placed
 from signoff.cli.exits import code_of_asking, code_of_record
-from signoff.cli.output import put_json
+from signoff.cli.output import json_object, put_json
+from signoff.cli.saying import said
 from signoff.client import operands_of
 from signoff.errors import SignoffError
 from signoff.model import Action, Code, Command, Tool
@@ -43,8 +43,8 @@ def ask(
 
     The approval is used by this: whoever gets exit code 0 runs the action once, now.
 
-    Exit codes: 0 approved, 77 not approved, 75 nobody could be asked or no gateway, 130 interrupted (the question is
-    withdrawn), 2 wrong usage.
+    Exit codes: 0 approved, 77 not approved, 79 kept for a later yes (it did not run), 75 nobody could be asked or no
+    gateway, 130 interrupted (the question is withdrawn), 2 wrong usage.
     """
     check_texts(command, operands)
     given = sum((bool(command), code is not None, tool is not None))
@@ -57,7 +57,7 @@ def ask(
     if code is not None:
         action: Action = Code(language=language, code=_text(code), cwd=working_folder())
     elif tool is not None:
-        action = Tool(name=tool, arguments=_arguments(arguments))
+        action = Tool(name=tool, arguments=json_object(arguments or "{}", "--arguments"))
     else:
         text = command[0] if len(command) == 1 else shlex.join(command)
         action = Command(command=text, cwd=working_folder(), operands=tuple(operands_of(operands)))
@@ -71,7 +71,7 @@ def ask(
                     click.echo(told(record))
                 return code_of_record(record)
         except SignoffError as error:
-            click.echo(f"signoff: {error.message}", err=True)
+            click.echo(f"signoff: {said(error)}", err=True)
             return code_of_asking(error)
 
     return until_interrupted(work)
@@ -79,11 +79,3 @@ def ask(
 
 def _text(code: str) -> str:
     return sys.stdin.read() if code == "-" else code
-
-
-def _arguments(text: str | None) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = msgspec.json.decode(text or "{}", type=dict[str, Any])
-    except msgspec.MsgspecError as error:
-        raise click.UsageError(f"--arguments is not a JSON object: {error}") from None
-    return found

@@ -15,19 +15,24 @@ import click
 import msgspec
 from msgspec import UNSET, Struct
 
-from signoff.cli.connect import ASK_PATIENCE_S, Place
+from signoff.cli.connect import ASK_PATIENCE_S, Place, reachable
 from signoff.cli.exits import INTERRUPTED
-from signoff.cli.output import span
+from signoff.cli.output import span, summary
 from signoff.client import ApprovalRecord, Client
+from signoff.client.asking import Seen
 from signoff.client.turns import to_the_end
+from signoff.context import current
 from signoff.errors import InvalidInput
 from signoff.ids import new_id
-from signoff.model import Action
+from signoff.model import Action, SessionKind
+from signoff.presence import JOBS
 from signoff.visible import visible
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
+ASKED_CHARS = 120
+"""An action in a line is cut here, with the count of what is left out."""
 CLEAR_S = 2.0
 """How long the end of a session made for one question may take."""
 _ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -40,6 +45,7 @@ class Wish(Struct, frozen=True, kw_only=True):
     to: str | None = None
     reason: str | None = None
     timeout_s: float | None = None
+    here: bool = False
 
 
 def asking_options(command: F) -> F:
@@ -47,6 +53,7 @@ def asking_options(command: F) -> F:
     for option in (
         click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), help="Seconds to wait."),
         click.option("--reason", help="Why it should be done, in the asker's words."),
+        click.option("--here", is_flag=True, help="Ask on this terminal (too), as in a session of kind cli."),
         click.option("--to", metavar="DESTINATION", help="Ask there: platform:chat[/thread]."),
         click.option("--session", "session_id", envvar="SIGNOFF_SESSION_ID", help="Ask in this declared session."),
     ):
@@ -85,34 +92,68 @@ async def asked(place: Place, wish: Wish, action: Action) -> AsyncIterator[tuple
     """The end of the question about `action`, claimed where it may run, and the client to report the result with.
 
     Without a session one is declared for this question alone, at `wish.to` or the profile's fallback destination, and
-    ended with it, so that nothing granted for "this session" outlives the command.
+    ended with it, so that nothing granted for "this session" outlives the command. It is a job's where a job started
+    this command. In a session of kind `cli`, which `wish.here` declares, it is also asked on the terminal of this
+    process.
     """
     check_texts(wish, action)
     async with place.client(ASK_PATIENCE_S) as client:
         session_id = wish.session_id
         if wish.to is not None or not session_id:
             session_id = new_id("cli")
-            await client.session(session_id, destination=wish.to)
+            await client.session(session_id, kind=_kind(wish), destination=wish.to)
         try:
-            with countdown(live=sys.stderr.isatty() and not place.as_json) as seen:
-                record = await client.request(
+
+            async def asking(seen: Seen | None) -> ApprovalRecord:
+                return await client.request(
                     action,
                     session_id=session_id,
                     reason=wish.reason,
                     timeout_s=UNSET if wish.timeout_s is None else wish.timeout_s,
                     seen=seen,
                 )
-            yield client, record
+
+            yield client, await _answered(place, client, session_id, wish, asking)
         finally:
             if session_id != wish.session_id:
                 await to_the_end(client.clear(session_id), CLEAR_S)
 
 
+def _kind(wish: Wish) -> SessionKind:
+    """What the session of one question is. What a job starts is part of it, whatever place or terminal it names."""
+    found = current().kind
+    if found is not None and found in JOBS:
+        return found
+    return "cli" if wish.here else "api"
+
+
+async def _answered(
+    place: Place,
+    client: Client,
+    session_id: str,
+    wish: Wish,
+    asking: Callable[[Seen | None], Coroutine[Any, Any, ApprovalRecord]],
+) -> ApprovalRecord:
+    """The end of the question: put on this terminal where the session is one of kind `cli`, else waited for."""
+    if wish.here or session_id == wish.session_id:
+        kind = _kind(wish) if session_id != wish.session_id else (await client.find_session(session_id)).kind
+        if wish.here and kind != "cli":
+            raise InvalidInput(f"--here is for sessions of kind cli; {session_id} is {kind}.", param="here")
+        if kind == "cli" and (wish.here or reachable(place)):
+            from signoff.cli.here import Here, answering
+
+            async with answering(place, client) as door, Here(door, session_id).attached() as here:
+                return await here.ask(asking)
+    with countdown(live=sys.stderr.isatty(), quiet=place.as_json) as seen:
+        return await asking(seen)
+
+
 @contextmanager
-def countdown(*, live: bool) -> Any:
-    """A line on the terminal that counts down while the question waits; yields what to tell each state of it."""
-    if not live:
-        yield None
+def countdown(*, live: bool, quiet: bool = False) -> Any:
+    """While the question waits, a line that counts down on a terminal, or one line that says so elsewhere; yields what
+    to tell each state of it. `quiet`: neither."""
+    if quiet or not live:
+        yield None if quiet else _tell_once()
         return
     from rich.console import Console
 
@@ -135,6 +176,29 @@ def countdown(*, live: bool) -> Any:
     finally:
         status.stop()
         task.cancel()
+
+
+def _tell_once() -> Seen:
+    """Says once, where nothing can count down, what is asked, where, and for how long it waits."""
+    told: list[str] = []
+
+    def seen(record: ApprovalRecord) -> None:
+        if record.pending and not told:
+            told.append(record.request_id)
+            click.echo(f"signoff: {visible(asked_line(record))}", err=True)
+
+    return seen
+
+
+def asked_line(record: ApprovalRecord) -> str:
+    """`asking 7Q2MK in telegram:5 (deletes a directory tree): rm -rf build. Waiting up to 5 min for an answer.`"""
+    place = f" in {', '.join(record.destinations)}" if record.destinations else ""
+    what = " ".join(summary(record).split())
+    if len(what) > ASKED_CHARS:
+        what = f"{what[:ASKED_CHARS]}… ({len(what) - ASKED_CHARS:,} more characters)"
+    waits = "until somebody answers" if record.timeout_s is None else f"up to {span(record.timeout_s)} for an answer"
+    why = f" ({record.description})" if record.description else ""
+    return f"asking {record.short_id}{place}{why}: {what}. Waiting {waits}."
 
 
 def waiting_line(record: ApprovalRecord, now: datetime) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import socket
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from signoff.settings import Profile
 
 KINDS = ("chat", "api", "cron", "webhook", "worker", "single_query")
-COLOURS = {"allow": "green", "ask": "yellow", "block": "red"}
+COLOURS = {"allow": "green", "ask": "yellow", "block": "red", "stage": "cyan"}
 MAX_BYTES = 8 * 1024 * 1024
 """A longer text is not read: the gateway takes no such request either."""
 
@@ -39,6 +40,7 @@ MAX_BYTES = 8 * 1024 * 1024
 @click.option("--kind", type=click.Choice(KINDS), default="chat", show_default=True, help="The kind of session.")
 @click.option("--isolation", metavar="NAME", help="As in an attested isolated environment.")
 @click.option("--session", "session_id", metavar="ID", help="As in this session of the running gateway.")
+@click.option("--host", metavar="NAME", help="With --session: where it runs (default: this machine; '': unsaid).")
 @click.option("--explain", is_flag=True, help="Also each rung of the ladder.")
 @placed
 def check(
@@ -47,6 +49,7 @@ def check(
     *,
     command: tuple[str, ...],
     session_id: str | None,
+    host: str | None,
     kind: str,
     isolation: str | None,
     explain: bool,
@@ -70,7 +73,8 @@ def check(
         checked = alone(action, _profile(place), now, kind=kind, isolation=isolation)  # type: ignore[arg-type]  # one of KINDS
         found = check_of(checked, explained=wanted)
     else:
-        found = _asked(place, action, session_id, explain=wanted)
+        machine = socket.gethostname() if host is None else host or None
+        found = _asked(place, action, session_id, machine, explain=wanted)
     if place.as_json:
         put_json(found if explain else _plain(found))
     else:
@@ -122,10 +126,10 @@ def _profile(place: Place) -> Profile:
     return profile_of(config.profiles, place.profile or "default", state_dir=config.gateway.state_dir)
 
 
-def _asked(place: Place, action: Action, session_id: str, *, explain: bool) -> Check:
+def _asked(place: Place, action: Action, session_id: str, host: str | None, *, explain: bool) -> Check:
     from signoff.checking import Check
 
-    record = with_client(place, lambda client: client.check(action, session_id=session_id, explain=explain))
+    record = with_client(place, lambda client: client.check(action, session_id=session_id, host=host, explain=explain))
     return msgspec.convert(msgspec.to_builtins(record), Check)
 
 
@@ -158,6 +162,8 @@ def why(place: Place, request_id: str) -> None:
         click.echo(f"By the rules as they are now: {', '.join(facts['rules_now']) or 'none'}.")
     if facts["rung"]:
         click.echo(f"Decided by the rung {facts['rung']}.")
+    if facts.get("answer"):
+        click.echo(_shown(facts["answer"]))
 
 
 # --- for people ----------------------------------------------------------------------------------

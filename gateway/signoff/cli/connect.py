@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from signoff.client import Client
 from signoff.config import Location, find_config, locate
-from signoff.errors import GatewayUnreachable
+from signoff.errors import GatewayUnreachable, SignoffError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,6 +52,14 @@ class Place(Struct, frozen=True, kw_only=True):
                 "configuration with --config, or set SIGNOFF_URL and SIGNOFF_KEY."
             )
         return Client(socket=socket, profile=self.profile, unreachable_after_s=patience_s)
+
+
+def reachable(place: Place) -> bool:
+    """Whether the local socket of a gateway is here, over which its own user is the operator."""
+    try:
+        return not place.by_url or place.location().gateway.admin_socket.exists()
+    except SignoffError:
+        return False
 
 
 def placed(command: Callable[Concatenate[Place, P], T]) -> Callable[P, T]:

@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from signoff.cli.connect import Place, placed, with_client
-from signoff.cli.output import left, put_json, put_rows
-from signoff.client import ApprovalRecord
+from signoff.cli.output import json_object, left, put_json, put_rows, summary
 from signoff.errors import AlreadyResolved, Conflict
 
 
@@ -28,15 +27,6 @@ def pending(place: Place, session_id: str | None) -> None:
     put_rows(("ID", "WHAT", "SESSION", "AGENT", "SEVERITY", "EXPIRES IN"), rows, empty="Nothing waits for an answer.")
 
 
-def summary(record: ApprovalRecord) -> str:
-    """What a record is about, in a line: the first text of its action that says it."""
-    action = record.action
-    for name in ("command", "code", "name", "path", "message", "rule_key"):
-        if isinstance(action.get(name), str):
-            return str(action[name])
-    return record.description
-
-
 @click.command()
 @click.argument("request_id", metavar="ID")
 @click.option(
@@ -45,12 +35,13 @@ def summary(record: ApprovalRecord) -> str:
     show_default=True,
     help="once, once_all, session, always, or such as 30m. ask_again decides nothing: it ends a denial.",
 )
+@click.option("--content", help="What is filled into the fields of a tool server's question, a JSON object.")
 @placed
-def approve(place: Place, request_id: str, choice: str) -> None:
+def approve(place: Place, request_id: str, choice: str, content: str | None) -> None:
     """Approve a request by its id."""
-    if choice == "deny":
+    if choice in ("deny", "decline"):
         raise click.UsageError("To deny, use `signoff deny`.")
-    _decide(place, request_id, choice, None)
+    _decide(place, request_id, choice, None, None if content is None else json_object(content, "--content"))
 
 
 @click.command()
@@ -62,9 +53,11 @@ def deny(place: Place, request_id: str, reason: tuple[str, ...]) -> None:
     _decide(place, request_id, "deny", " ".join(reason) or None)
 
 
-def _decide(place: Place, request_id: str, choice: str, reason: str | None) -> None:
+def _decide(
+    place: Place, request_id: str, choice: str, reason: str | None, content: dict[str, Any] | None = None
+) -> None:
     try:
-        record = with_client(place, lambda client: client.decide(request_id, choice, reason))
+        record = with_client(place, lambda client: client.decide(request_id, choice, reason, content=content))
     except AlreadyResolved as error:
         winner: dict[str, Any] = error.facts.get("approval") or {}
         how = winner.get("user_summary")

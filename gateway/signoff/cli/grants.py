@@ -7,18 +7,35 @@ import click
 from signoff.cli.connect import Place, placed, with_client
 from signoff.cli.output import left, put_json, put_rows
 from signoff.client import GrantRecord
+from signoff.visible import visible
 
 
 @click.command()
 @placed
 def grants(place: Place) -> None:
-    """List the standing permissions."""
+    """List the standing permissions, and warn where allowlist.toml admits less than it seems to."""
     rows = with_client(place, lambda client: client.grants())
+    _warn_of_allowlist(place)
     if place.as_json:
         put_json({"object": "list", "data": rows, "next": None})
         return
     heads = ("GRANT", "SCOPE", "SESSION", "COVERS", "GIVEN FOR", "BY", "EXPIRES IN")
     put_rows(heads, [_row(row) for row in rows], empty="No standing permission is in force.")
+
+
+def _warn_of_allowlist(place: Place) -> None:
+    """A line for each thing that is wrong with the profile's file, which admits commands beside the grants."""
+    from signoff.allowlist_file import AllowlistError, AllowlistFile, allowlist_path
+
+    if place.by_url:
+        return  # the file is on the gateway's machine
+    path = allowlist_path(place.location().gateway.state_dir, place.profile or "default")
+    try:
+        warnings = AllowlistFile(path).read().warnings
+    except AllowlistError as error:
+        warnings = (str(error),)
+    for line in warnings:
+        click.echo(f"signoff: {visible(line)}", err=True)
 
 
 def _row(grant: GrantRecord) -> tuple[str, ...]:

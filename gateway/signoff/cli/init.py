@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), default=Path("signoff.toml"))
 @click.option("--platform", "platforms", multiple=True, help="telegram, discord or slack; may be repeated.")
+@click.option("--console", is_flag=True, help="Without a chat: people answer in the web console.")
 @click.option("--token-env", multiple=True, metavar="[PLATFORM=]NAME", help="The variable with the bot's token.")
 @click.option("--token-file", multiple=True, metavar="[PLATFORM=]PATH", help="The file with the bot's token.")
 @click.option("--app-token-env", metavar="NAME", help="The variable with Slack's app-level token.")
@@ -71,8 +72,8 @@ def init(
     if config.exists() and not force:
         raise ConfigError(f"{config} is there already and stays as it is; --force replaces it.")
     interactive = not yes and sys.stdin.isatty()
-    if not (platforms or interactive):
-        raise click.UsageError("name a --platform, or run it in a terminal")
+    if not (platforms or given["console"] or interactive):
+        raise click.UsageError("name a --platform, or --console, or run it in a terminal")
     options = _options(_known(platforms, known), known, given, interactive=interactive, to_stderr=as_json)
     with asyncio.Runner() as runner:
         made = SetUp(options, runner)
@@ -81,7 +82,7 @@ def init(
         write_private(path, secret + "\n", replace=force)
     write_private(config, text_of(choices), replace=force)
     load_config(config)
-    made.say(f"Written: {config}. Next: `signoff serve`, then `signoff drill`.")
+    made.say(f"Written: {config}. Next: `signoff serve`, then {made.afterwards}.")
     if as_json:
         put_json({"file": str(config), "fallback_destination": choices.fallback, "platforms": made.report()})
     return 0
@@ -103,6 +104,7 @@ def _options(
         interactive=interactive,
         known=known,
         platforms=platforms,
+        console=given["console"],
         token_env=_by_platform(given["token_env"], platforms, "--token-env"),
         token_file=_by_platform(given["token_file"], platforms, "--token-file"),
         app_token_env=given["app_token_env"],

@@ -10,6 +10,7 @@ from typing import Any
 import click
 import msgspec
 
+from signoff.client.records import ApprovalRecord
 from signoff.visible import visible
 
 
@@ -73,3 +74,21 @@ def span(seconds: float) -> str:
         if seconds >= 2 * size or (size < 86400 and seconds >= size):
             return f"{int(seconds // size)} {unit}"
     return f"{int(seconds)} s"
+
+
+def json_object(text: str, option: str) -> dict[str, Any]:
+    """The object that an option was given as JSON. Raises `UsageError`."""
+    try:
+        found: dict[str, Any] = msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.MsgspecError as error:
+        raise click.UsageError(f"{option} is not a JSON object: {error}") from None
+    return found
+
+
+def summary(record: ApprovalRecord) -> str:
+    """What a record is about, in a line: the first text of its action that says it."""
+    action = record.action
+    for name in ("command", "code", "name", "path", "message", "rule_key"):
+        if isinstance(action.get(name), str):
+            return str(action[name])
+    return record.description

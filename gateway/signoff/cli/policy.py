@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,14 @@ from signoff.cli.app import LazyGroup
 from signoff.cli.connect import Place, placed
 from signoff.cli.judged_by import profile_of
 from signoff.cli.output import put_json, put_rows
+from signoff.visible import visible
 
 if TYPE_CHECKING:
     from signoff.policy.rule import Rule
     from signoff.replaying import Passed, Report
 
+WIDTH = 80
+"""Columns of a terminal that nobody widened."""
 MAX_ROWS = 20
 """As many requests are listed for people; --json has up to 500 of each list."""
 
@@ -44,6 +48,7 @@ def try_policy(place: Place, /, *, file: Path, allowlist: Path | None) -> int:
     from signoff.replaying import Replay
     from signoff.stores.history import requests
 
+    _check_plain(file)
     present = load_policy(place.config or find_config())
     name = place.profile or "default"
     profile = profile_of(load_profiles(file), name, allowlist=allowlist, state_dir=present.gateway.state_dir)
@@ -61,6 +66,14 @@ def try_policy(place: Place, /, *, file: Path, allowlist: Path | None) -> int:
     else:
         _tell(report)
     return 1 if report.dangers else 0
+
+
+def _check_plain(file: Path) -> None:
+    """Raise `ConfigError` for what is no file, such as a device whose end never comes."""
+    from signoff.errors import ConfigError
+
+    if file.exists() and not file.is_file():
+        raise ConfigError(f"{file} is no plain file; name a whole signoff.toml.")
 
 
 def _progress(what: str) -> None:
@@ -101,7 +114,12 @@ def _list(title: str, passed: tuple[Passed, ...], total: int) -> None:
 
 
 def _row(each: Passed) -> tuple[str, ...]:
-    told = {"denied": f"denied by {each.denied_by or 'a person'}", "critical": "critical", "blocked": "forbidden then"}
+    told = {
+        "denied": f"denied by {each.denied_by or 'a person'}",
+        "critical": "critical",
+        "blocked": "forbidden then",
+        "off": "asked then, approvals off",
+    }
     why = ", ".join(told[danger] for danger in each.dangers)
     by = each.rule_keys[0] if each.rule_keys else each.rung
     return each.short_id, f"{each.at:%Y-%m-%d %H:%M}", why, f"{each.now} ({by})", each.action
@@ -123,13 +141,20 @@ def list_rules(place: Place, words: tuple[str, ...]) -> None:
     rules = profile.rules or ruleset.shipped()
     found = [("floor", rule) for rule in ruleset.floors().rules]
     found += [("own", rule) for rule in rules.own] + [("shipped", rule) for rule in rules.rules]
-    told = {(origin, rule.key, rule.verdict): _told(origin, rule) for origin, rule in found if _meant(rule, words)}
+    meant = [(origin, rule) for origin, rule in found if _meant(rule, words)]
+    told = {(origin, rule.key, rule.verdict, rule.sentence): _told(origin, rule) for origin, rule in meant}
     if place.as_json:
         put_json({"object": "list", "data": list(told.values()), "next": None})
         return
-    heads = ("KEY", "VERDICT", "SEVERITY", "ORIGIN", "WHAT IT SAYS")
-    rows = [(row["key"], row["verdict"], row["severity"], row["origin"], row["sentence"]) for row in told.values()]
-    put_rows(heads, rows, empty="No rule is like that.")
+    head = ""
+    for row in told.values():
+        facts = " ".join(word for word in (row["verdict"], row["severity"], f"({row['origin']})") if word)
+        before, head = head, f"{visible(row['key'])}  {facts}"
+        if head != before:
+            click.echo(head)
+        click.echo(textwrap.fill(visible(row["sentence"]), WIDTH, initial_indent="    ", subsequent_indent="    "))
+    if not told:
+        click.echo("No rule is like that.")
 
 
 def _meant(rule: Rule, words: tuple[str, ...]) -> bool:

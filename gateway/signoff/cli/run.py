@@ -14,6 +14,7 @@ from signoff.cli.child import run_child
 from signoff.cli.connect import Place, placed
 from signoff.cli.exits import NOT_FOUND, OK, code_of_asking, code_of_record
 from signoff.cli.output import Suggested, put_json
+from signoff.cli.saying import said
 from signoff.client import ApprovalRecord, Client, operands_of
 from signoff.errors import SignoffError
 from signoff.model import Command
@@ -35,8 +36,9 @@ def run(place: Place, /, *, argv: tuple[str, ...], shell: bool, operands: tuple[
     CMD is run as typed, without a shell. It is asked in --session (or SIGNOFF_SESSION_ID), at --to, or at the profile's
     fallback destination.
 
-    Exit codes: that of CMD when it ran (127 no such program, 128 + N ended by signal N); 77 not approved, 75 nobody
-    could be asked or no gateway, 130 interrupted (the question is withdrawn), 2 wrong usage.
+    Exit codes: that of CMD when it ran (127 no such program, 128 + N ended by signal N); 77 not approved, 79 kept
+    for a later yes (CMD did not run; once approved, the gateway's executor runs it), 75 nobody could be asked or no
+    gateway, 130 interrupted (the question is withdrawn), 2 wrong usage.
     """
     check_texts(argv, operands)
     folder = working_folder()
@@ -56,7 +58,7 @@ def run(place: Place, /, *, argv: tuple[str, ...], shell: bool, operands: tuple[
             async with asked(place, Wish(**wish), action) as (client, record):
                 return await _run_once(place, client, record, program, folder)
         except SignoffError as error:
-            click.echo(f"signoff: {error.message}", err=True)
+            click.echo(f"signoff: {said(error)}", err=True)
             return code_of_asking(error)
 
     return until_interrupted(work)

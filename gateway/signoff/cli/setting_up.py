@@ -13,6 +13,7 @@ from msgspec import Struct
 from signoff.checkups import open_adapter, to_paste
 from signoff.clock import SystemClock
 from signoff.config import cross
+from signoff.console_adapter import PLATFORM as CONSOLE
 from signoff.destinations import parse_destination
 from signoff.errors import AdapterError, AdapterFatal, ConfigError, Conflict, InvalidInput
 from signoff.model import replace
@@ -44,6 +45,8 @@ class Options(Struct, frozen=True, kw_only=True):
     interactive: bool
     known: tuple[str, ...]
     platforms: tuple[str, ...]
+    console: bool
+    """Whether people answer in the web console."""
     token_env: dict[str, str]
     token_file: dict[str, str]
     app_token_env: str | None
@@ -78,6 +81,7 @@ class SetUp:
         self._bots: dict[str, Introduction] = {}
         self._bound: dict[str, Candidate] = {}
         self._made: dict[str, PlatformChoice] = {}
+        self._console = options.console
 
     def say(self, text: str) -> None:
         """A line for people."""
@@ -90,6 +94,8 @@ class SetUp:
             if self._options.platforms and platform not in self._options.platforms:
                 raise ConfigError(f"--approver names {platform!r}, which is not among the platforms; add --platform.")
         for platform in self._options.platforms or self._which():
+            if platform == CONSOLE:
+                continue
             self._made[platform] = self._platform(platform)
         return Choices(
             platforms=tuple(self._made.values()),
@@ -109,14 +115,24 @@ class SetUp:
             for platform, choice in self._made.items()
         }
 
+    @property
+    def afterwards(self) -> str:
+        """What to type once the gateway runs."""
+        return "`signoff drill`" if self._made else "`signoff console --principal NAME`: the link by which NAME answers"
+
     # --- asking ----------------------------------------------------------------------------------
 
     def _which(self) -> tuple[str, ...]:
-        known = self._options.known
+        if self._console:
+            return ()
+        known = (*self._options.known, CONSOLE)
         while True:
-            words = self._prompt(f"Which platforms ({', '.join(known)})", default=known[-1])
+            words = self._prompt(
+                f"Which platforms ({', '.join(known)}: the web console alone)", default=self._options.known[-1]
+            )
             chosen = tuple(dict.fromkeys(words.replace(",", " ").lower().split()))
             if chosen and set(chosen) <= set(known):
+                self._console = CONSOLE in chosen
                 return chosen
             self.say(f"Choose among {', '.join(known)}; several with commas.")
 
@@ -261,6 +277,10 @@ class SetUp:
         proposed = self._options.fallback
         if proposed is None and self._bound:
             proposed = str(next(iter(self._bound.values())).destination)
+        if proposed is None and self._console:
+            proposed = f"{CONSOLE}:main"
+            if not self._made:
+                return proposed
         if not self._options.interactive or self._options.fallback is not None:
             return self._tried(proposed) if proposed else None
         return self._mended(lambda: self._asked_place(proposed), answered=True)
@@ -275,9 +295,12 @@ class SetUp:
             place = parse_destination(text)
         except InvalidInput:
             raise ConfigError(f"{text!r} is no place; write platform:chat, such as telegram:-1001234567.") from None
+        if place.platform == CONSOLE:
+            return str(place)
         choice = self._made.get(place.platform)
         if choice is None:
-            raise ConfigError(f"{place.platform} is not among the platforms; choose one of {', '.join(self._made)}.")
+            served = ", ".join((*self._made, CONSOLE))
+            raise ConfigError(f"{place.platform} is not among the platforms; choose one of {served}.")
         found = self._runner.run(look_at(choice, place))
         if found.level == "problem":
             raise ConfigError(f"{place}: {found.text} {found.mend}")

@@ -3,6 +3,7 @@
 from signoff.client.blocking import BlockingClient, BlockingTurn
 from signoff.client.client import Client
 from signoff.client.records import (
+    ActionRecord,
     ApprovalRecord,
     CheckRecord,
     EventRecord,
@@ -17,6 +18,7 @@ from signoff.client.turns import Turn
 from signoff.operands import operands_of
 
 __all__ = [
+    "ActionRecord",
     "ApprovalRecord",
     "BlockingClient",
     "BlockingTurn",

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from signoff.client.records import ApprovalRecord, Question
 from signoff.errors import (
+    ActionRefused,
     AdapterError,
     BodyTooLarge,
     ClaimRefused,
@@ -29,6 +30,21 @@ LONGEST_WAIT_S = 60
 CLAIM_CODES = frozenset(
     {"not_approved", "already_claimed", "digest_mismatch", "changed_since_review", "cancelled", "lapsed"}
 )
+
+ACTION_CODES = frozenset(
+    {
+        "already_approved",
+        "already_run",
+        "running",
+        "denied",
+        "expired",
+        "unknown",
+        "not_run",
+        "not_run_yet",
+        "no_executor",
+    }
+)
+"""Why a kept action is not run now, beside the reasons of a claim."""
 
 T = TypeVar("T", bound=Struct)
 Query = tuple[tuple[str, str], ...]
@@ -56,7 +72,7 @@ def submit(question: Question) -> Call:
         "request_id": question.request_id,
         "session_id": question.session_id,
     }
-    for name in ("turn_id", "tool_call_id", "host", "reason"):
+    for name in ("turn_id", "tool_call_id", "host", "reason", "gate_token"):
         value = getattr(question, name)
         if value is not None:
             body[name] = value
@@ -74,9 +90,9 @@ def get(request_id: str, wait_s: float = 0.0) -> Call:
     return Call(method="GET", path=_approval(request_id), query=query, wait_s=wait)
 
 
-def check(action: Action, session_id: str | None, turn_id: str | None, *, explain: bool) -> Call:
+def check(action: Action, session_id: str | None, turn_id: str | None, host: str | None, *, explain: bool) -> Call:
     """Judge without asking."""
-    facts = {"session_id": session_id, "turn_id": turn_id, "explain": explain or None}
+    facts = {"session_id": session_id, "turn_id": turn_id, "host": host, "explain": explain or None}
     given = {name: value for name, value in facts.items() if value is not None}
     body = {"action": msgspec.to_builtins(action), **given}
     return Call(method="POST", path="/v1/check", body=body)
@@ -87,15 +103,22 @@ def why(request_id: str) -> Call:
     return Call(method="GET", path=_approval(request_id, "why"))
 
 
+def card(request_id: str) -> Call:
+    """Read the card that a person is to be shown."""
+    return Call(method="GET", path=_approval(request_id, "card"))
+
+
 def pending(session_id: str | None = None) -> Call:
     """List what waits."""
     query: Query = (("status", "pending"), *((("session_id", session_id),) if session_id else ()))
     return Call(method="GET", path="/v1/approvals", query=query)
 
 
-def decide(request_id: str, choice: str, reason: str | None) -> Call:
+def decide(request_id: str, choice: str, reason: str | None, content: Mapping[str, Any] | None = None) -> Call:
     """Decide. Not repeatable: a second one would be told that the first had won."""
-    body = {"choice": choice} | ({"reason": reason} if reason else {})
+    body: dict[str, Any] = {"choice": choice} | ({"reason": reason} if reason else {})
+    if content is not None:
+        body["content"] = dict(content)
     return Call(method="POST", path=_approval(request_id, "decision"), body=body, repeatable=False)
 
 
@@ -104,9 +127,13 @@ def cancel(request_id: str, cause: str) -> Call:
     return Call(method="POST", path=_approval(request_id, "cancel"), body={"cause": cause})
 
 
-def claim(request_id: str, digest: str, claim_id: str, operands: Sequence[Operand]) -> Call:
+def claim(
+    request_id: str, digest: str, claim_id: str, operands: Sequence[Operand], *, want_gate_token: bool = False
+) -> Call:
     """Start the action; the same `claim_id` again gets the same answer."""
     body: dict[str, Any] = {"digest": digest, "claim_id": claim_id}
+    if want_gate_token:
+        body["want_gate_token"] = True
     if operands:
         body["operands"] = msgspec.to_builtins(tuple(operands))
     return Call(method="POST", path=_approval(request_id, "claim"), body=body)
@@ -123,15 +150,56 @@ def undo(request_id: str) -> Call:
     return Call(method="POST", path=_approval(request_id, "undo"), body={}, repeatable=False)
 
 
+def actions() -> Call:
+    """List kept actions."""
+    return Call(method="GET", path="/v1/actions")
+
+
+def answer_action(action_id: str, answer: str, reason: str | None) -> Call:
+    """Approve or reject a kept action. Not repeatable: a second one would be told that the first had won."""
+    body = {"reason": reason} if reason else {}
+    return Call(method="POST", path=f"/v1/actions/{_part(action_id)}/{answer}", body=body, repeatable=False)
+
+
+def replay_action(action_id: str, wait_s: float, *, again: bool, did_run: bool) -> Call:
+    """Run a kept action, or say what is to become of it."""
+    wait = min(max(0, int(wait_s)), LONGEST_WAIT_S)
+    body = {name: True for name, wanted in (("again", again), ("did_run", did_run)) if wanted}
+    path = f"/v1/actions/{_part(action_id)}/replay"
+    query: Query = (("wait", str(wait)),)
+    return Call(method="POST", path=path, query=query, body=body, repeatable=False, wait_s=wait)
+
+
 def session(session_id: str, facts: Mapping[str, str | None]) -> Call:
     """Declare a session."""
     body = {name: value for name, value in facts.items() if value is not None}
     return Call(method="PUT", path=_session(session_id), body=body)
 
 
+def find_session(session_id: str) -> Call:
+    """Read a session."""
+    return Call(method="GET", path=_session(session_id))
+
+
+def attach(session_id: str, name: str, lease_s: float | None) -> Call:
+    """Say that something here shows the session's questions to a person."""
+    path = _session(session_id, f"notifiers/{_part(name)}")
+    return Call(method="PUT", path=path, body={} if lease_s is None else {"lease_s": lease_s})
+
+
+def detach(session_id: str, name: str, cause: str) -> Call:
+    """Say that it does so no more."""
+    return Call(method="DELETE", path=_session(session_id, f"notifiers/{_part(name)}"), query=(("cause", cause),))
+
+
 def clear(session_id: str) -> Call:
     """End a session and drop its grants."""
     return Call(method="DELETE", path=_session(session_id))
+
+
+def reset(session_id: str) -> Call:
+    """Start a session anew. Not repeatable: work begun in between would be stopped too."""
+    return Call(method="POST", path=_session(session_id, "reset"), body={}, repeatable=False)
 
 
 def stop(session_id: str) -> Call:
@@ -315,6 +383,8 @@ def failure(status: int, body: bytes) -> SignoffError:
     facts = {key: value for key, value in {**raw, **raw.get("error", {})}.items() if key not in _KNOWN}
     if code in CLAIM_CODES:
         return ClaimRefused(message, code=code, **facts)
+    if code in ACTION_CODES:
+        return ActionRefused(message, code=code, **facts)
     kind = _BY_CODE.get(code) or _BY_STATUS.get(status, SignoffError)
     return kind(message, param=detail.param, **facts)
 
@@ -335,7 +405,7 @@ def _tree(root: type[SignoffError]) -> dict[str, type[SignoffError]]:
     found = {root.code: root}
     for child in root.__subclasses__():
         # Those two are made with facts of their own and never come as a plain answer.
-        if not issubclass(child, (AdapterError, ClaimRefused)):
+        if not issubclass(child, (ActionRefused, AdapterError, ClaimRefused)):
             found.update(_tree(child))
     return found
 

@@ -16,6 +16,7 @@ from signoff.errors import ClaimRefused, RequestNotFound, SignoffError
 from signoff.ids import new_id
 from signoff.model import Command
 from signoff.operands import collected_again
+from signoff.waited import Meter
 
 log = logging.getLogger("signoff.client")
 
@@ -31,10 +32,21 @@ Seen = Callable[[ApprovalRecord], None]
 
 
 class Asking:
-    """Asks `question` and claims the approval. `lease_s` is how long its turn lives without us."""
+    """Asks `question` and claims the approval. `lease_s` is how long its turn lives without us; `meter` counts how long
+    a person was waited for."""
 
-    def __init__(self, link: Link, question: Question, *, lease_s: float, known: bool, seen: Seen | None) -> None:
+    def __init__(
+        self,
+        link: Link,
+        question: Question,
+        *,
+        lease_s: float,
+        known: bool,
+        seen: Seen | None,
+        meter: Meter | None = None,
+    ) -> None:
         self._link, self._question, self._seen = link, question, seen
+        self._meter = Meter() if meter is None else meter
         self._outage_s = HELD_S + lease_s
         self._first_s = self._outage_s if known else link.unreachable_after_s
         """`known`: the gateway answered before, so that its absence is an outage and not a wrong address."""
@@ -59,6 +71,11 @@ class Asking:
         question = self._question
         body = await self._link.call(_wire.submit(question), patience_s=self._first_s)
         record = await self._checked(body)
+        with self._meter.waiting():
+            return await self._ended(record)
+
+    async def _ended(self, record: ApprovalRecord) -> ApprovalRecord:
+        question = self._question
         loop = asyncio.get_running_loop()
         while record.pending:
             began = loop.time()
@@ -88,7 +105,13 @@ class Asking:
         if operands and isinstance(question.action, Command):
             operands = await asyncio.to_thread(collected_again, question.action)
         self._claiming = True
-        call = _wire.claim(question.request_id, question.digest, self._claim_id, operands)
+        call = _wire.claim(
+            question.request_id,
+            question.digest,
+            self._claim_id,
+            operands,
+            want_gate_token=question.want_gate_token,
+        )
         try:
             body = await self._link.call(call, patience_s=self._outage_s)
         except ClaimRefused as error:

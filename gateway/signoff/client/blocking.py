@@ -14,16 +14,20 @@ from msgspec import UNSET, UnsetType
 from signoff.client.asking import Seen
 from signoff.client.client import UNREACHABLE_AFTER_S, Client, Status
 from signoff.client.records import (
+    ActionRecord,
     ApprovalRecord,
     CheckRecord,
     EventRecord,
     GrantRecord,
     KeyRecord,
+    NotifierRecord,
     SessionRecord,
 )
 from signoff.client.turns import DEFAULT_LEASE_S, Turn
 from signoff.door import LoopDoor
+from signoff.elicitation import Elicited
 from signoff.model import Action, Operand
+from signoff.shown_card import ShownCard
 
 T = TypeVar("T")
 
@@ -110,6 +114,8 @@ class BlockingClient:
         tool_call_id: str | None = None,
         host: str | UnsetType | None = UNSET,
         seen: Seen | None = None,
+        gate_token: str | None = None,
+        want_gate_token: bool = False,
     ) -> ApprovalRecord:
         """As `Client.request`. `seen` is called on the background thread."""
         return self._call(
@@ -124,6 +130,32 @@ class BlockingClient:
                 tool_call_id=tool_call_id,
                 host=host,
                 seen=seen,
+                gate_token=gate_token,
+                want_gate_token=want_gate_token,
+            )
+        )
+
+    def elicit(
+        self,
+        server: str,
+        message: str,
+        schema: Mapping[str, Any] | None = None,
+        *,
+        session_id: str | None = None,
+        turn_id: str | None = None,
+        timeout_s: float | UnsetType | None = UNSET,
+        request_id: str | None = None,
+    ) -> Elicited:
+        """As `Client.elicit`. Ctrl-C withdraws the question."""
+        return self._call(
+            lambda: self._client.elicit(
+                server,
+                message,
+                schema,
+                session_id=session_id,
+                turn_id=turn_id,
+                timeout_s=timeout_s,
+                request_id=request_id,
             )
         )
 
@@ -143,10 +175,13 @@ class BlockingClient:
         *,
         session_id: str | None = None,
         turn_id: str | None = None,
+        host: str | UnsetType | None = UNSET,
         explain: bool = False,
     ) -> CheckRecord:
         """As `Client.check`."""
-        return self._call(lambda: self._client.check(action, session_id=session_id, turn_id=turn_id, explain=explain))
+        return self._call(
+            lambda: self._client.check(action, session_id=session_id, turn_id=turn_id, host=host, explain=explain)
+        )
 
     def get(self, request_id: str) -> ApprovalRecord:
         """As `Client.get`."""
@@ -170,11 +205,31 @@ class BlockingClient:
         """As `Client.result`."""
         return self._call(lambda: self._client.result(request_id, status, exit_code))
 
+    # --- showing -----------------------------------------------------------------------------
+
+    def card(self, request_id: str) -> ShownCard:
+        """As `Client.card`."""
+        return self._call(lambda: self._client.card(request_id))
+
+    def attach(self, session_id: str, name: str, *, lease_s: float | None = None) -> NotifierRecord:
+        """As `Client.attach`."""
+        return self._call(lambda: self._client.attach(session_id, name, lease_s=lease_s))
+
+    def detach(self, session_id: str, name: str, cause: str = "notifier_gone") -> None:
+        """As `Client.detach`."""
+        return self._call(lambda: self._client.detach(session_id, name, cause))
+
+    def find_session(self, session_id: str) -> SessionRecord:
+        """As `Client.find_session`."""
+        return self._call(lambda: self._client.find_session(session_id))
+
     # --- deciding ----------------------------------------------------------------------------
 
-    def decide(self, request_id: str, choice: str, reason: str | None = None) -> ApprovalRecord:
+    def decide(
+        self, request_id: str, choice: str, reason: str | None = None, *, content: Mapping[str, Any] | None = None
+    ) -> ApprovalRecord:
         """As `Client.decide`."""
-        return self._call(lambda: self._client.decide(request_id, choice, reason))
+        return self._call(lambda: self._client.decide(request_id, choice, reason, content=content))
 
     def undo(self, request_id: str) -> ApprovalRecord:
         """As `Client.undo`."""
@@ -183,6 +238,30 @@ class BlockingClient:
     def pending(self, session_id: str | None = None) -> list[ApprovalRecord]:
         """As `Client.pending`."""
         return self._call(lambda: self._client.pending(session_id))
+
+    def actions(self) -> list[ActionRecord]:
+        """As `Client.actions`."""
+        return self._call(self._client.actions)
+
+    def approve_action(self, action_id: str, reason: str | None = None) -> ActionRecord:
+        """As `Client.approve_action`."""
+        return self._call(lambda: self._client.approve_action(action_id, reason))
+
+    def reject_action(self, action_id: str, reason: str | None = None) -> ActionRecord:
+        """As `Client.reject_action`."""
+        return self._call(lambda: self._client.reject_action(action_id, reason))
+
+    def replay_action(self, action_id: str, *, wait_s: float = 30.0) -> ActionRecord:
+        """As `Client.replay_action`."""
+        return self._call(lambda: self._client.replay_action(action_id, wait_s=wait_s))
+
+    def run_action_again(self, action_id: str) -> ActionRecord:
+        """As `Client.run_action_again`."""
+        return self._call(lambda: self._client.run_action_again(action_id))
+
+    def action_did_run(self, action_id: str) -> ActionRecord:
+        """As `Client.action_did_run`."""
+        return self._call(lambda: self._client.action_did_run(action_id))
 
     # --- sessions, grants, keys, events ------------------------------------------------------
 
@@ -207,6 +286,10 @@ class BlockingClient:
     def clear(self, session_id: str | None = None) -> dict[str, Any]:
         """As `Client.clear`."""
         return self._call(lambda: self._client.clear(session_id))
+
+    def reset(self, session_id: str | None = None) -> dict[str, Any]:
+        """As `Client.reset`."""
+        return self._call(lambda: self._client.reset(session_id))
 
     def grants(self) -> list[GrantRecord]:
         """As `Client.grants`."""
@@ -285,6 +368,11 @@ class BlockingTurn:
     def ended_cause(self) -> str | None:
         """Why the gateway ended it; None while it lives."""
         return self._turn.ended_cause
+
+    @property
+    def waited_s(self) -> float:
+        """As `Turn.waited_s`."""
+        return self._turn.waited_s
 
     def __enter__(self) -> BlockingTurn:
         self._door.call(self._turn.open)

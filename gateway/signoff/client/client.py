@@ -15,6 +15,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from signoff.client import _sse, _wire
 from signoff.client._link import Address, Backoff, Link, Lost, address_of, header_text
+from signoff.client.actions import Actions
 from signoff.client.asking import Asking, Seen, claimed
 from signoff.client.records import (
     ApprovalRecord,
@@ -22,15 +23,20 @@ from signoff.client.records import (
     EventRecord,
     GrantRecord,
     KeyRecord,
+    NotifierRecord,
     Question,
     SessionRecord,
 )
 from signoff.client.turns import DEFAULT_LEASE_S, Turn
+from signoff.context import VARIABLES, Context, current
 from signoff.destinations import parse_destination
 from signoff.digest import digest_of
-from signoff.errors import InvalidInput, SignoffError
+from signoff.elicitation import Elicited, taken
+from signoff.errors import InvalidInput, SignoffError, TurnEnded
 from signoff.ids import ONE, new_id
-from signoff.model import Action, Operand
+from signoff.model import Action, Elicitation, Operand
+from signoff.shown_card import ShownCard
+from signoff.waited import Meter
 
 RESULT_WITHIN_S = 3600.0
 """A turn that `request` opened is renewed so long for a result; then it lapses, and the run counts as unknown."""
@@ -41,10 +47,11 @@ Status = Literal["succeeded", "failed", "not_run"]
 T = TypeVar("T", bound=Struct)
 
 
-class Client:
+class Client(Actions):
     """Asks, decides and administers. Use it as `async with Client() as client`.
 
-    Unset arguments come from SIGNOFF_URL, SIGNOFF_KEY, SIGNOFF_PROFILE, SIGNOFF_SESSION_ID and SIGNOFF_TURN_ID.
+    Unset arguments come from SIGNOFF_URL, SIGNOFF_KEY, SIGNOFF_PROFILE, SIGNOFF_SESSION_ID and SIGNOFF_TURN_ID. What is
+    bound with `signoff.context` counts before these variables: the profile as it is now, the rest at each call.
     `socket` is the gateway's local administration socket, which needs no key. Raises `InvalidInput` for an address
     that is no `http://HOST:PORT`, or a key or profile that cannot stand in a header.
     """
@@ -62,17 +69,20 @@ class Client:
         environ: Mapping[str, str] | None = None,
     ) -> None:
         variables = os.environ if environ is None else environ
-        self._session_id = session_id or variables.get("SIGNOFF_SESSION_ID") or None
-        self._turn_id = turn_id or variables.get("SIGNOFF_TURN_ID") or None
+        self._session_id, self._turn_id = session_id, turn_id
+        self._environ = {name: variables[name] for name in VARIABLES.values() if name in variables}
+        bound = {"SIGNOFF_PROFILE": current(self._environ).profile or ""}
         address = Address(
             url=address_of(
                 url or variables.get("SIGNOFF_URL") or "http://127.0.0.1:8787", "url" if url else "SIGNOFF_URL"
             ),
             key=None if socket else _header(key, variables, "SIGNOFF_KEY"),
             socket=Path(socket) if socket else None,
-            profile=_header(profile, variables, "SIGNOFF_PROFILE"),
+            profile=_header(profile, bound, "SIGNOFF_PROFILE"),
         )
         self._link = Link(address, unreachable_after_s=unreachable_after_s)
+        self._meters: dict[str, Meter] = {}
+        """What counts how long each open turn waits for people."""
         self._running: dict[str, Turn] = {}
         """Turns that `request` opened, by the request that was claimed in them and has no result yet."""
 
@@ -106,40 +116,51 @@ class Client:
         tool_call_id: str | None = None,
         host: str | UnsetType | None = UNSET,
         seen: Seen | None = None,
+        gate_token: str | None = None,
+        want_gate_token: bool = False,
     ) -> ApprovalRecord:
         """Ask, wait for the end and claim; run the action only if the record's `may_run` is true.
 
         `timeout_s` unset takes the profile's window, None asks for no deadline. `host` is this machine's name by
-        default. `seen` is called with each state of the record on the way. Without a turn one is opened; it ends at
-        once where nothing may run, else with the `result`.
+        default. `seen` is called with each state of the record on the way. `gate_token` is what a gate gave that let
+        this very call through already; `want_gate_token` has the record bring one for a further gate. Without a turn
+        one is opened; it ends at once where nothing may run, else with the `result`.
 
         When the caller is cancelled the question is withdrawn. Raises `GatewayUnreachable` when no gateway answered
         for `unreachable_after_s`, or one went away for longer than its turns can outlive it; `SessionNotFound`,
         `TurnNotFound`, `InvalidInput`, `IdempotencyConflict`, and `ClaimRefused` with the code `digest_mismatch`.
         """
         checked = _wire.as_action(action)
+        where = self._where(session_id, turn_id)
         machine = sockets.gethostname() if isinstance(host, UnsetType) else host
         question = Question(
             action=checked,
             digest=digest_of(checked, machine),
             request_id=request_id or new_id("req"),
-            session_id=self._session(session_id),
-            turn_id=turn_id or self._turn_id,
-            tool_call_id=tool_call_id,
+            session_id=_named(where.session_id),
+            turn_id=where.turn_id,
+            tool_call_id=tool_call_id or where.tool_call_id,
             host=machine,
             reason=reason,
             choices=tuple(choices) if choices is not None else None,
             timeout_s=-1.0 if isinstance(timeout_s, UnsetType) else _seconds(timeout_s),
+            gate_token=gate_token,
+            want_gate_token=want_gate_token,
         )
         if question.turn_id is not None:
             # How long a turn of somebody else lives without us is not known; a lease is at most an hour.
-            return await Asking(self._link, question, lease_s=3600.0, known=False, seen=seen).run()
+            meter = self._meters.get(question.turn_id)
+            return await Asking(self._link, question, lease_s=3600.0, known=False, seen=seen, meter=meter).run()
         return await self._in_own_turn(question, seen)
 
     async def _in_own_turn(self, question: Question, seen: Seen | None) -> ApprovalRecord:
         turn = Turn(self._link, question.session_id, turn_id=new_id(ONE), lease_s=DEFAULT_LEASE_S)
         # One whose opening was never answered is open nowhere, or lapses.
-        await turn.open()
+        try:
+            await turn.open()
+        except TurnEnded:
+            # A child that ended with its parent. What it asks is told so, as a record like any other.
+            return await Asking(self._link, question, lease_s=DEFAULT_LEASE_S, known=True, seen=seen).run()
         cause = "turn_interrupted"
         keep = False
         try:
@@ -156,6 +177,30 @@ class Client:
         turn.renew_for(RESULT_WITHIN_S, lambda: self._running.pop(question.request_id, None))
         return record
 
+    async def elicit(
+        self,
+        server: str,
+        message: str,
+        schema: Mapping[str, Any] | None = None,
+        *,
+        session_id: str | None = None,
+        turn_id: str | None = None,
+        timeout_s: float | UnsetType | None = UNSET,
+        request_id: str | None = None,
+    ) -> Elicited:
+        """Put a tool server's question to a person: `accept` with the content, `decline` where a person said no,
+        `cancel` for all else. `schema` is a flat JSON schema as MCP allows it.
+
+        Raises what `request` raises, and `InvalidInput` for a form that nobody could fill in.
+        """
+        action = Elicitation(server=server, message=message, schema=None if schema is None else dict(schema))
+        record = await self.request(
+            action, session_id=session_id, turn_id=turn_id, timeout_s=timeout_s, request_id=request_id
+        )
+        if record.may_run:
+            await self.result(record.request_id, "succeeded")
+        return taken(record.elicitation, may_run=record.may_run)
+
     def turn(
         self, session_id: str | None = None, *, turn_id: str | None = None, lease_s: float = DEFAULT_LEASE_S
     ) -> Turn:
@@ -163,7 +208,8 @@ class Client:
 
         `lease_s` (2 to 3600 seconds) is how long it outlives a client that vanished.
         """
-        return Turn(self._link, self._session(session_id), turn_id=turn_id, lease_s=lease_s)
+        session = self._session(session_id)
+        return Turn(self._link, session, turn_id=turn_id, lease_s=lease_s, meters=self._meters)
 
     async def cancel(self, request_id: str, cause: str = "withdrawn") -> ApprovalRecord:
         """Withdraw a question, or take an unclaimed approval back. Raises `RequestNotFound`."""
@@ -175,15 +221,18 @@ class Client:
         *,
         session_id: str | None = None,
         turn_id: str | None = None,
+        host: str | UnsetType | None = UNSET,
         explain: bool = False,
     ) -> CheckRecord:
         """What would become of an action if it were asked for now. Nobody is asked, and nothing is stored.
 
-        Without a session (here or in SIGNOFF_SESSION_ID) it is judged as if somebody could answer. `explain` adds each
-        command, rule and rung. Raises `InvalidInput`, `SessionNotFound`.
+        Without a session (here, bound, or in SIGNOFF_SESSION_ID) it is judged as if somebody could answer. `host` is as
+        for `ask`: a denial holds for the same one. `explain` adds each command, rule and rung. Raises `InvalidInput`,
+        `SessionNotFound`.
         """
-        session = session_id or self._session_id
-        call = _wire.check(_wire.as_action(action), session, turn_id or self._turn_id, explain=explain)
+        where = self._where(session_id, turn_id)
+        machine = sockets.gethostname() if isinstance(host, UnsetType) else host
+        call = _wire.check(_wire.as_action(action), where.session_id, where.turn_id, machine, explain=explain)
         return _wire.parsed(await self._link.call(call), CheckRecord)
 
     async def get(self, request_id: str) -> ApprovalRecord:
@@ -220,11 +269,43 @@ class Client:
             if turn is not None:
                 await turn.end("turn_ended")
 
+    # --- showing -----------------------------------------------------------------------------
+
+    async def card(self, request_id: str) -> ShownCard:
+        """What a person must be shown before they answer, and the answers on offer. Raises `RequestNotFound`."""
+        return _wire.parsed(await self._link.call(_wire.card(request_id)), ShownCard)
+
+    async def attach(self, session_id: str, name: str, *, lease_s: float | None = None) -> NotifierRecord:
+        """From now on this puts the session's questions before a person. `name` is its own; with `lease_s` it counts as
+        gone after so many seconds unless it is attached again. Needs an approver's key, or the local socket.
+
+        Raises `InvalidInput`, `SessionNotFound`.
+        """
+        return _wire.parsed(await self._link.call(_wire.attach(session_id, name, lease_s)), NotifierRecord)
+
+    async def detach(self, session_id: str, name: str, cause: str = "notifier_gone") -> None:
+        """It shows nothing any more: questions that nobody else can answer are withdrawn for that cause, never denied.
+
+        `cause` is `notifier_gone`, `client_cannot_answer`, `prompt_failed`, `no_prompt` or `prompt_interrupted`. Raises
+        `InvalidInput`.
+        """
+        await self._link.call(_wire.detach(session_id, name, cause))
+
+    async def find_session(self, session_id: str) -> SessionRecord:
+        """An open session as it was declared. Raises `SessionNotFound`."""
+        return _wire.parsed(await self._link.call(_wire.find_session(session_id)), SessionRecord)
+
     # --- deciding ----------------------------------------------------------------------------
 
-    async def decide(self, request_id: str, choice: str, reason: str | None = None) -> ApprovalRecord:
-        """Answer a question. Raises `AlreadyResolved`, `ChoiceNotOffered`, `InsufficientScope`, `RequestNotFound`."""
-        return _wire.record(await self._link.call(_wire.decide(request_id, choice, reason)))
+    async def decide(
+        self, request_id: str, choice: str, reason: str | None = None, *, content: Mapping[str, Any] | None = None
+    ) -> ApprovalRecord:
+        """Answer a question; a server's also with `accept` and `decline`, and the `content` of its fields.
+
+        Raises `AlreadyResolved`, `ChoiceNotOffered`, `InsufficientScope`, `RequestNotFound`,
+        `InvalidInput`.
+        """
+        return _wire.record(await self._link.call(_wire.decide(request_id, choice, reason, content)))
 
     async def undo(self, request_id: str) -> ApprovalRecord:
         """Take an approval back before its claim. Raises `UndoTooLate`, `NotPermitted`, `RequestNotFound`."""
@@ -269,6 +350,10 @@ class Client:
     async def clear(self, session_id: str | None = None) -> dict[str, Any]:
         """As stop, and the session's grants and registration go."""
         return _facts(await self._link.call(_wire.clear(self._session(session_id))))
+
+    async def reset(self, session_id: str | None = None) -> dict[str, Any]:
+        """Start the session anew, as with `/new`: as clear, and it stays declared."""
+        return _facts(await self._link.call(_wire.reset(self._session(session_id))))
 
     async def bypass(self, session_id: str | None = None, *, minutes: float = 30.0) -> SessionRecord:
         """Ask nothing in the session for so many minutes, 1 to 1440. What waits goes on waiting; what is forbidden
@@ -346,20 +431,28 @@ class Client:
 
     # --- helpers -----------------------------------------------------------------------------
 
-    async def _list(self, call: _wire.Call, shape: type[T]) -> list[T]:
-        rows: list[T] = []
-        while True:
-            found, cursor = _wire.page(await self._link.call(call), shape)
-            rows += found
-            if cursor is None or not found:
-                return rows
-            call = _wire.next_page(call, cursor)
+    def _where(self, session_id: str | None, turn_id: str | None) -> Context:
+        """What a call names, then what this client was made with, then what is bound or in the environment. The turn
+        and the tool call of another session than the call's are not its own."""
+        context = current(self._environ)
+        session = session_id or self._session_id or context.session_id
+        own = context.session_id in (None, session)
+        return Context(
+            session_id=session,
+            turn_id=turn_id or self._turn_id or (context.turn_id if own else None),
+            tool_call_id=context.tool_call_id if own else None,
+        )
 
     def _session(self, session_id: str | None) -> str:
-        found = session_id or self._session_id
-        if not found:
-            raise InvalidInput("Which session? Give session_id or set SIGNOFF_SESSION_ID.", param="session_id")
-        return found
+        return _named(self._where(session_id, None).session_id)
+
+
+def _named(session_id: str | None) -> str:
+    if not session_id:
+        raise InvalidInput(
+            "Which session? Give session_id, bind one (signoff.context) or set SIGNOFF_SESSION_ID.", param="session_id"
+        )
+    return session_id
 
 
 def _facts(body: bytes) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from signoff.elicitation import Elicited
 from signoff.model import Action, Operand
 
 
@@ -72,12 +73,22 @@ class ApprovalRecord(Struct, frozen=True, kw_only=True):
     choices: tuple[str, ...] = ()
     action: dict[str, Any] = {}
     """The action, masked unless the reader is the agent that asked."""
+    elicitation: Elicited | None = None
+    """Of a server's question that ended: `accept`, `decline` or `cancel`, and the content for the agent that asked."""
     agent: str | None = None
     host: str | None = None
     requested_by: str | None = None
     kind: str = "api"
     destinations: tuple[str, ...] = ()
     superseded_by: str | None = None
+    kept_as: str | None = None
+    """Of a staged one: the id of the question whether the kept action may run."""
+    stages: str | None = None
+    """Of that question: the id of the staged one."""
+    executor: str | None = None
+    """Of both: who runs the action once it is approved."""
+    gate_token: str | None = None
+    """With it, this very run goes through another tool gate, once."""
     repeat_of: str | None = None
     warnings: tuple[str, ...] = ()
     timeout_s: float | None = None
@@ -87,8 +98,11 @@ class ApprovalRecord(Struct, frozen=True, kw_only=True):
     decided_at: datetime | None = None
     execution: ExecutionRecord = ExecutionRecord()
     delivered_to: tuple[str, ...] = ()
+    waited_s: float = 0.0
+    """How many seconds people were waited for, so far while it is pending. No limit of the agent should count them."""
     message: str = ""
-    """What the agent should read. It begins with `BLOCKED:` whenever the action must not run."""
+    """What the agent should read. It begins with `BLOCKED:` whenever the action must not run, and with `STAGED:` where
+    it is kept for a later yes: that is no error, and the agent goes on without its result."""
     user_summary: str = ""
     claimed_here: bool = False
     """This very client's claim was accepted. Never read from the wire."""
@@ -107,11 +121,26 @@ class ApprovalRecord(Struct, frozen=True, kw_only=True):
         return self.claimed_here and self.outcome == "approved" and self.execution.state == "claimed"
 
 
+class ActionRecord(Struct, frozen=True, kw_only=True):
+    """An action that was kept for a later yes."""
+
+    id: str
+    short_id: str = ""
+    state: str
+    """`waits`, `approved`, `running`, `succeeded`, `failed`, `not_run`, `unknown`, `denied`, `expired` or `gone`."""
+    executor: str | None = None
+    approval: ApprovalRecord
+    """The question about it."""
+
+    def __bool__(self) -> bool:
+        raise TypeError("an action has no truth value; compare .state")
+
+
 class CheckRecord(Struct, frozen=True, kw_only=True):
     """What would become of an action if it were asked for."""
 
     verdict: str
-    """`allow`: it runs; `ask`: a person is asked; `block`: it may not run."""
+    """`allow`: it runs; `ask`: a person is asked; `block`: it may not run; `stage`: it is kept for a later yes."""
     rule_keys: tuple[str, ...] = ()
     description: str = ""
     severity: str = "medium"
@@ -145,6 +174,15 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     """Nothing is asked in it until then."""
     bypass_by: Who | None = None
     """Who said so."""
+
+
+class NotifierRecord(Struct, frozen=True, kw_only=True):
+    """Something that puts a session's questions before a person."""
+
+    session_id: str
+    name: str
+    principal: str | None = None
+    attached_at: datetime
 
 
 class TurnRecord(Struct, frozen=True, kw_only=True):
@@ -206,6 +244,10 @@ class Question(Struct, frozen=True, kw_only=True):
     reason: str | None = None
     choices: tuple[str, ...] | None = None
     timeout_s: float | None = -1.0
+    gate_token: str | None = None
+    """What a gate that let this very call through gave for it."""
+    want_gate_token: bool = False
+    """Whether the run needs one for a further gate."""
 
     @property
     def operands(self) -> tuple[Operand, ...]:

@@ -13,6 +13,7 @@ from signoff.client._link import Link
 from signoff.client.records import TurnRecord
 from signoff.errors import GatewayUnreachable, SignoffError, TurnEnded, TurnNotFound
 from signoff.ids import new_id
+from signoff.waited import Meter
 
 log = logging.getLogger("signoff.client")
 
@@ -24,8 +25,19 @@ ENDING_S = 3.0
 class Turn:
     """An open turn: `async with client.turn("s") as turn`. Leaving it ends it; an interruption is told as one."""
 
-    def __init__(self, link: Link, session_id: str, *, turn_id: str | None = None, lease_s: float) -> None:
+    def __init__(
+        self,
+        link: Link,
+        session_id: str,
+        *,
+        turn_id: str | None = None,
+        lease_s: float,
+        meters: dict[str, Meter] | None = None,
+    ) -> None:
+        """`meters` is where questions of an open turn find its meter, by its id."""
         self._link = link
+        self._meters = {} if meters is None else meters
+        self._meter = Meter()
         self._lease_s = lease_s
         self._renewing: asyncio.Task[None] | None = None
         self._limit: asyncio.TimerHandle | None = None
@@ -34,6 +46,12 @@ class Turn:
         self.turn_id = turn_id or new_id("turn")
         self.ended_cause: str | None = None
         """Why the gateway ended it, once it said so; None while it lives."""
+
+    @property
+    def waited_s(self) -> float:
+        """How many seconds this client's questions in it have waited for people so far; waits that overlap count once.
+        Add it to every limit that the agent's work in this turn has."""
+        return self._meter.waited_s
 
     async def __aenter__(self) -> Turn:
         await self.open()
@@ -53,6 +71,7 @@ class Turn:
             await self.end("turn_interrupted")
             raise
         self._lease_s = _wire.parsed(body, TurnRecord).lease_s
+        self._meters[self.turn_id] = self._meter
         self._renewing = asyncio.create_task(self._renew(), name=f"renew {self.turn_id}")
 
     def renew_for(self, limit_s: float, lapsed: Callable[[], object]) -> None:
@@ -70,6 +89,7 @@ class Turn:
         if self._ended:
             return
         self._ended = True
+        self._meters.pop(self.turn_id, None)
         if self._limit is not None:
             self._limit.cancel()
         if self._renewing is not None:

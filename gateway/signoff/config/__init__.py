@@ -1,6 +1,14 @@
 """The configuration: `signoff.toml`, the environment, and the secrets they point to."""
 
-from signoff.config.loading import Location, find_config, load_config, load_policy, load_profiles, locate
+from signoff.config.loading import (
+    Location,
+    find_config,
+    load_config,
+    load_hooks,
+    load_policy,
+    load_profiles,
+    locate,
+)
 from signoff.config.secrets import Secret
 from signoff.config.shapes import Config, GatewaySettings
 from signoff.config.table import SettingRow, settings_table
@@ -13,6 +21,7 @@ __all__ = [
     "SettingRow",
     "find_config",
     "load_config",
+    "load_hooks",
     "load_policy",
     "load_profiles",
     "locate",

@@ -5,13 +5,16 @@ The text of a `Wrong` follows the setting's name: "must be …; write …".
 
 from __future__ import annotations
 
+import base64
 import ipaddress
 import math
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfoNotFoundError
 
+from signoff.changes.expiring import zone_of
 from signoff.changes.grants import time_box
 from signoff.destinations import parse_destination
 from signoff.errors import InvalidInput
@@ -21,6 +24,7 @@ from signoff.policy.ruleset import RuleSet, problems_of, shipped
 Check = Callable[[Any], Any]
 
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,252}[A-Za-z0-9])?")
+_TIME_OF_DAY = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 _SHOWN_CHARS = 60
 
 
@@ -83,6 +87,51 @@ def seconds(least: float, most: float) -> Check:
         return float(value)
 
     return check
+
+
+def hours(least: float, most: float) -> Check:
+    """A number of hours within bounds."""
+
+    def check(value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise Wrong(f"must be a number of hours without quotes or unit, not {shown(value)}; for example 72")
+        if math.isnan(value) or not least <= value <= most:
+            raise Wrong(f"must be {least:.2g} to {most:g} hours, not {shown(value)}")
+        return float(value)
+
+    return check
+
+
+def argv(value: Any) -> tuple[str, ...]:
+    """A program and its arguments, each an item of its own: no shell reads them."""
+    if isinstance(value, str):
+        raise Wrong('must be a list: the program and each argument in quotes, such as ["/usr/bin/mailer", "--send"]')
+    if not isinstance(value, (list, tuple)) or not all(isinstance(item, str) for item in value):
+        raise Wrong(f"must be a list of texts, not {shown(value)}")
+    if not value or not value[0].strip() or any("\0" in item for item in value):
+        raise Wrong("names no program; write the program first")
+    return tuple(value)
+
+
+def time_of_day(value: Any) -> str:
+    """`HH:MM`."""
+    word = text(value)
+    if _TIME_OF_DAY.fullmatch(word) is None:
+        raise Wrong(f'is {shown(value)}, which is no time of day; write hours and minutes, for example "04:00"')
+    return word
+
+
+def time_zone(value: Any) -> str:
+    """The name of a time zone that this machine knows."""
+    word = text(value)
+    try:
+        zone_of(word)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise Wrong(
+            f'is {shown(value)}, which this machine knows no time zone by; write for example "UTC" or "Europe/Madrid" '
+            "(where even those are not known: pip install tzdata)"
+        ) from None
+    return word
 
 
 def port(value: Any) -> int:
@@ -239,6 +288,42 @@ def web_address(value: Any) -> str:
     if parts.username is not None or parts.password is not None:
         raise Wrong("must not carry a user or a password")
     return word.rstrip("/")
+
+
+def hook_address(value: Any) -> str:
+    """Where a webhook is posted: https, or http on this machine. It may carry a query, as some receivers want."""
+    word = text(value)
+    try:
+        parts = urlsplit(word)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable, parts = False, urlsplit("")
+    if not usable or parts.fragment or any(char.isspace() for char in word):
+        raise Wrong('must be an address such as "https://audit.example.org/signoff"')
+    if parts.username is not None or parts.password is not None:
+        raise Wrong("must not carry a user or a password; the signature proves who sends")
+    if parts.scheme == "http" and not _on_this_machine(parts.hostname or ""):
+        raise Wrong("must begin with https:// where it leads away from this machine: it tells what agents do")
+    return word
+
+
+def _on_this_machine(name: str) -> bool:
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def hook_secret(value: Any) -> str:
+    """`whsec_` and the key in base64, as receivers' libraries read it. Its value never stands in an error."""
+    word = secret(value)
+    try:
+        size = len(base64.b64decode(word.removeprefix("whsec_"), validate=True))
+    except ValueError:
+        size = 0
+    if not word.startswith("whsec_") or not 24 <= size <= 64:
+        raise Wrong('must be "whsec_" and 24 to 64 bytes in base64; make one: echo "whsec_$(openssl rand -base64 32)"')
+    return word
 
 
 def account(value: Any) -> str:

@@ -14,13 +14,18 @@ from signoff.errors import ConfigError
 from signoff.model import Destination
 from signoff.settings import Profile
 
-_MODES = {"cron_mode": "cron", "unattended_mode": "webhook, worker and API", "single_query_mode": "single-query"}
 _NEEDED: dict[str, dict[str, tuple[str, ...]]] = {
     "telegram": {"polling": ("token",), "webhook": ("token",)},
     "discord": {"gateway": ("token",), "http": ("token", "public_key")},
     "slack": {"socket": ("bot_token", "app_token"), "http": ("bot_token", "signing_secret")},
 }
 """What each platform needs, by its mode; the first mode is the default."""
+_BOT: dict[str, tuple[str, ...]] = {
+    "telegram": ("token",),
+    "discord": ("token",),
+    "slack": ("bot_token", "app_token"),
+}
+"""The secrets that are a bot, or its way in."""
 _APPROVER: dict[str, tuple[re.Pattern[str], str]] = {
     "telegram": (
         re.compile(r"\d{1,20}"),
@@ -78,14 +83,45 @@ def _overlap(one: str, other: str) -> bool:
     return one == other or {one, other} & {"0.0.0.0", "::"} != set()  # noqa: S104  # compared, not bound
 
 
+def check_profiles(profiles: Mapping[str, Profile]) -> None:
+    """Raise `ConfigError` where two profiles hold the same bot: a platform tells each press to one of its listeners."""
+    holder: dict[tuple[str, str, str], str] = {}
+    for name, profile in profiles.items():
+        for platform, settings in profile.platforms.items():
+            for word in _BOT.get(platform, ()):
+                value = settings.get(word)
+                if value is None:
+                    continue
+                other = holder.setdefault((platform, word, str(value)), name)
+                if other != name:
+                    raise ConfigError(
+                        f"profiles {other!r} and {name!r} have the same platforms.{platform}.{word}; what people press "
+                        "would reach only one of them. Make a bot of its own for each.",
+                        param=f"platforms.{platform}.{word}",
+                    )
+
+
 def check_profile(profile: Profile, found: Mapping[Path_, Found]) -> None:
     """Raise `ConfigError` for what is possible alone and impossible together. `found` says where it was written."""
     _check_times(profile, found)
-    _check_modes(profile, found)
+    _check_executors(profile, found)
     _check_reviewer(profile, found)
     _check_platforms(profile, found)
     _check_places(profile, found)
     _check_people(profile, found)
+    check_hooks(profile, found)
+
+
+def check_hooks(profile: Profile, found: Mapping[Path_, Found]) -> None:
+    """Raise `ConfigError` for a hook without an address or a secret."""
+    for name, hook in profile.hooks.items():
+        place = next(each for path, each in found.items() if path[:2] == ("hooks", name)).where.partition(": ")[0]
+        if not hook.url:
+            what = f"hooks.{name}.url is missing: it says where its webhooks are posted"
+            raise ConfigError(f"{place}: {what}.", param="hooks.<name>.url")
+        if not hook.secret:
+            what = f"hooks.{name}.secret is missing; give secret, secret_env or secret_file"
+            raise ConfigError(f"{place}: {what}.", param="hooks.<name>.secret")
 
 
 def _where(found: Mapping[Path_, Found], *path: str) -> str:
@@ -103,14 +139,26 @@ def _check_times(profile: Profile, found: Mapping[Path_, Found]) -> None:
         )
 
 
-def _check_modes(profile: Profile, found: Mapping[Path_, Found]) -> None:
-    for name, sessions in _MODES.items():
-        if getattr(profile.approvals, name) == "defer":
-            raise ConfigError(
-                f'{_where(found, "approvals", name)} is "defer", but no executor is registered that could run a kept '
-                f'action of {sessions} sessions later; write "deny" or "approve".',
-                param=f"approvals.{name}",
-            )
+def _check_executors(profile: Profile, found: Mapping[Path_, Found]) -> None:
+    """Each runs something, in one way; which of two would run a tool must not be left to their order."""
+    owner: dict[str, str] = {}
+    for name, executor in profile.executors.items():
+        place = next(each for path, each in found.items() if path[:2] == ("executors", name)).where.partition(": ")[0]
+        if bool(executor.command) == bool(executor.url):
+            what = "needs command or url: how is an approved action run?"
+            if executor.url:
+                what = "has both command and url; keep one of them"
+            raise ConfigError(f"{place}: executors.{name} {what}", param="executors.<name>.command")
+        if executor.url and not executor.secret:
+            what = f"executors.{name}.secret is missing; give secret, secret_env or secret_file"
+            raise ConfigError(f"{place}: {what}.", param="executors.<name>.secret")
+        if not executor.tools and not executor.kinds:
+            what = f"executors.{name} runs nothing; name tools or kinds"
+            raise ConfigError(f"{place}: {what}.", param="executors.<name>.tools")
+        for each in (*executor.tools, *executor.kinds):
+            if owner.setdefault(each, name) != name:
+                what = f"{each!r} is run by executors.{owner[each]} and by executors.{name}; name it once"
+                raise ConfigError(f"{place}: {what}.", param="executors.<name>.tools")
 
 
 def _check_reviewer(profile: Profile, found: Mapping[Path_, Found]) -> None:
@@ -150,6 +198,8 @@ def _check_places(profile: Profile, found: Mapping[Path_, Found]) -> None:
         _check_served(profile, place, _where(found, "approvals", "also_to"))
     if settings.fallback_destination is not None:
         _check_served(profile, settings.fallback_destination, _where(found, "approvals", "fallback_destination"))
+    if settings.staged_destination is not None:
+        _check_served(profile, settings.staged_destination, _where(found, "approvals", "staged_destination"))
     for name, agent in profile.agents.items():
         for text in agent.destinations or ():
             _check_served(profile, text, _where(found, "agents", name, "destinations"))

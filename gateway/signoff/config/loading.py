@@ -19,15 +19,27 @@ from signoff.config.checks import Wrong
 from signoff.config.matching import Matcher, split_profiles
 from signoff.config.secrets import Secret, read_secret_file, refuse_open_file
 from signoff.config.shapes import Config, GatewaySettings
-from signoff.config.sources import Found, Path_, from_environment, from_file, typed
+from signoff.config.sources import NAMED, Found, Path_, from_environment, from_file, typed
 from signoff.config.table import NAME, Setting
 from signoff.errors import ConfigError
-from signoff.settings import AgentSettings, ApprovalSettings, GrantSettings, PrincipalSettings, Profile
+from signoff.settings import (
+    AgentSettings,
+    ApprovalSettings,
+    ExecutorSettings,
+    GrantSettings,
+    HookSettings,
+    PrincipalSettings,
+    Profile,
+    SessionSettings,
+)
 
 SOCKET_PATH_BYTES = 103 if sys.platform == "darwin" else 107
 """The longest path of a Unix socket: the kernel's field less its closing zero (sys/un.h)."""
 
 FILE_NAME = "signoff.toml"
+
+_OUTWARD = ("platforms", "hooks")
+"""Sections of what a gateway reaches with secrets, which judging does without."""
 
 Values = dict[Path_, Any]
 
@@ -60,6 +72,7 @@ def load_config(
     own = _own_paths(gateway, path)
     profiles = {name: _profile(name, reader.read(each), each, own) for name, each in profiles_found.items()}
     cross.check_gateway(gateway)
+    cross.check_profiles(profiles)
     return Config(gateway=gateway, profiles=profiles, file=path)
 
 
@@ -92,13 +105,30 @@ def _policy_found(
     return path, _Reader(Matcher(), variables, path.parent if path else Path.cwd()), gateway_found, profiles_found
 
 
+def _outward(path: Path_) -> bool:
+    """Whether judging does without this setting."""
+    signs = path[0] == "executors" and len(path) == 3 and path[2].startswith("secret")
+    return path[0] in _OUTWARD or path[:2] == ("approvals", "smart") or signs
+
+
 def _judging_profiles(
     reader: _Reader, found: Mapping[str, Mapping[Path_, Found]], own: tuple[str, ...]
 ) -> dict[str, Profile]:
     profiles = {}
     for name, each in found.items():
-        told = {at: value for at, value in each.items() if at[0] != "platforms" and at[:2] != ("approvals", "smart")}
+        told = {at: value for at, value in each.items() if not _outward(at)}
         profiles[name] = _profile(name, reader.read(told), told, own, whole=False)
+    return profiles
+
+
+def load_hooks(file: Path | str | None = None, environ: Mapping[str, str] | None = None) -> dict[str, Profile]:
+    """Each profile with its hooks alone, so that no other secret has to be at hand. Raises `ConfigError`."""
+    _path, reader, _gateway_found, profiles_found = _policy_found(file, environ)
+    profiles = {}
+    for name, each in profiles_found.items():
+        told = {at: value for at, value in each.items() if at[0] == "hooks"}
+        profiles[name] = _profile(name, reader.read(told), told, (), whole=False)
+        cross.check_hooks(profiles[name], told)
     return profiles
 
 
@@ -153,7 +183,7 @@ class _Reader:
         values: Values = {}
         for path, each in found.items():
             matched = self._matcher.match(path, each)
-            if path[0] in ("agents", "principals") and len(path) > 1 and NAME.fullmatch(path[1]) is None:
+            if path[0] in NAMED - {"profiles"} and len(path) > 1 and NAME.fullmatch(path[1]) is None:
                 raise ConfigError(f"{each.where}: a name has 1 to 64 letters, digits, '.', '_' and '-'; rename it.")
             if matched is None:
                 values[path] = {}
@@ -245,8 +275,11 @@ def _profile(
         name=name,
         approvals=msgspec.convert(_approvals(values), ApprovalSettings),
         grants=msgspec.convert(_section(values, "grants"), GrantSettings),
+        sessions=msgspec.convert(_section(values, "sessions"), SessionSettings),
         agents={key: AgentSettings(**each) for key, each in _named(values, "agents").items()},
         principals={key: PrincipalSettings(**each) for key, each in _named(values, "principals").items()},
+        hooks={key: HookSettings(**each) for key, each in _named(values, "hooks").items()},
+        executors={key: ExecutorSettings(**each) for key, each in _named(values, "executors").items()},
         rules=values.get(("rules",)),
         platforms=platforms,
         approvers=approvers,
@@ -259,8 +292,11 @@ def _profile(
 
 
 def _approvals(values: Values) -> dict[str, Any]:
-    smart = {path[2]: value for path, value in values.items() if path[:2] == ("approvals", "smart") and len(path) == 3}
-    return {**_section(values, "approvals"), "smart": smart}
+    inner: dict[str, dict[str, Any]] = {"smart": {}, "tool_gate": {}}
+    for path, value in values.items():
+        if path[0] == "approvals" and len(path) == 3 and path[1] in inner:
+            inner[path[1]][path[2]] = value
+    return {**_section(values, "approvals"), **inner}
 
 
 def _section(values: Values, section: str) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from signoff.config.sources import PREFIX, Found, Path_
-from signoff.config.table import GATEWAY, LATER, NAME, PROFILE, SECTIONS, Setting
+from signoff.config.sources import NAMED, PREFIX, Found, Path_, folded
+from signoff.config.table import GATEWAY, NAME, PROFILE, SECTIONS, Setting
 from signoff.errors import ConfigError
 
 SUFFIXES = ("_env", "_file")
@@ -73,9 +73,6 @@ class Matcher:
         return len(path) == 2 and path[0] == "platforms" and path[1] in self._foreign
 
     def _unknown(self, path: Path_, found: Found) -> str:
-        dotted = ".".join(path)
-        if any(dotted == later or dotted.startswith(later + ".") for later in LATER):
-            return f"{found.where} is not in this version of Signoff yet; remove it."
         for size in range(len(path) - 1, 0, -1):
             if _general(path[:size]) in self._settings:
                 return f"{found.where} goes too deep: {'.'.join(path[:size])} is one value; end there."
@@ -110,7 +107,7 @@ class Matcher:
 
 def _general(path: Path_) -> Path_:
     """The path with the operator's own name written `<name>`."""
-    return (path[0], "<name>", *path[2:]) if len(path) > 1 and path[0] in ("agents", "principals") else path
+    return (path[0], "<name>", *path[2:]) if len(path) > 1 and path[0] in NAMED - {"profiles"} else path
 
 
 def _spelled(name: str, found: Found) -> str:
@@ -132,7 +129,8 @@ def split_profiles(
 ) -> tuple[dict[Path_, Found], dict[str, dict[Path_, Found]]]:
     """The gateway's own settings, and each profile's. The top level is profile `default`.
 
-    Raises `ConfigError` for bad profile names and for a `default` that is written in both places.
+    Raises `ConfigError` for bad profile names, for names that are too much alike, and for a `default` that is written
+    in both places.
     """
     gateway: dict[Path_, Found] = {}
     profiles: dict[str, dict[Path_, Found]] = {"default": {}}
@@ -156,4 +154,18 @@ def split_profiles(
         profiles.setdefault(name, {})
         if inner:
             profiles[name][inner] = each
+    _check_names(profiles)
     return gateway, profiles
+
+
+def _check_names(names: Iterable[str]) -> None:
+    """Raise `ConfigError` for profiles that would share a variable's name, or a folder where capitals are ignored."""
+    known: dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(folded(name), name)
+        if other != name:
+            raise ConfigError(
+                f"profiles.{name}: the name is too much like that of profile {other!r}; in a variable or a folder's "
+                "name they would be one. Rename it.",
+                param=f"profiles.{name}",
+            )

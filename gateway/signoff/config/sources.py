@@ -6,7 +6,6 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,10 @@ from msgspec import Struct
 from signoff.errors import ConfigError
 
 PREFIX = "SIGNOFF_"
-NAMED = frozenset({"agents", "principals", "profiles"})
+NAMED = frozenset({"agents", "principals", "hooks", "executors", "profiles"})
 """Sections whose second part is a name that the operator gives."""
+MAX_BYTES = 4 * 1024 * 1024
+"""Of a larger file nothing is read: no operator writes one, and a device has no end."""
 
 _LINE = re.compile(r"\(at line (\d+), column \d+\)$")
 _TRUE = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
@@ -36,11 +37,14 @@ class Found(Struct, frozen=True, kw_only=True):
 def from_file(path: Path) -> dict[Path_, Found]:
     """The settings of a TOML file; raises `ConfigError` for a file that cannot be read as one."""
     try:
-        raw = path.read_bytes()
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         raise ConfigError(f"There is no configuration file {path}; create it or name another with --config.") from None
     except OSError as error:
         raise ConfigError(f"The configuration file {path} cannot be read: {error.strerror}.") from None
+    if len(raw) > MAX_BYTES:
+        raise ConfigError(f"{path} is larger than {MAX_BYTES // 1024 // 1024} MiB, so it is no configuration.")
     try:
         tree = tomllib.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -95,24 +99,30 @@ def from_environment(environ: Mapping[str, str], known: Iterable[Path_]) -> dict
     return found
 
 
-def _given_names(paths: Iterable[Path_]) -> dict[str, str]:
+def _given_names(paths: Iterable[Path_]) -> dict[Path_, str]:
+    """Each given name by its folded path: two profiles may spell the name of an agent differently."""
     names = {}
     for path in paths:
-        for section, name in pairwise(path):
-            if section in NAMED:
-                names[_folded(name)] = name
+        for index in range(1, len(path)):
+            if path[index - 1] in NAMED:
+                names[_folded_path(path[: index + 1])] = path[index]
     return names
 
 
-def _respelled(parts: Path_, spelled: Mapping[str, str]) -> Path_:
+def _respelled(parts: Path_, spelled: Mapping[Path_, str]) -> Path_:
     out = list(parts)
     for index in range(1, len(parts)):
         if parts[index - 1] in NAMED and index in (1, 3):
-            out[index] = spelled.get(_folded(parts[index]), parts[index])
+            out[index] = spelled.get(_folded_path(parts[: index + 1]), parts[index])
     return tuple(out)
 
 
-def _folded(name: str) -> str:
+def _folded_path(path: Path_) -> Path_:
+    return tuple(map(folded, path))
+
+
+def folded(name: str) -> str:
+    """What a given name is in a variable's name; names that are one there cannot stand side by side."""
     return name.lower().replace("-", "_").replace(".", "_")
 
 

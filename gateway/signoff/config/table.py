@@ -9,11 +9,20 @@ from msgspec import Struct
 
 from signoff.config import checks
 from signoff.config.checks import Check
+from signoff.config.table_staged import STAGED
 from signoff.model import SessionKind
-from signoff.settings import YEAR_S, AgentSettings, ApprovalSettings, GrantSettings, PrincipalSettings
+from signoff.settings import (
+    HOOK_NAMES,
+    YEAR_S,
+    AgentSettings,
+    ApprovalSettings,
+    GrantSettings,
+    PrincipalSettings,
+    SessionSettings,
+)
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-"""Names that the operator gives: profiles, agents, principals."""
+"""Names that the operator gives: profiles, agents, principals, hooks."""
 
 _APPROVALS = ApprovalSettings()
 _GRANTS = GrantSettings()
@@ -58,7 +67,8 @@ def _unattended(name: str, who: str) -> Setting:
     return Setting(
         name=f"approvals.{name}",
         doc=f"What happens to an action that needs a person {who}, where nobody can be asked: `deny` blocks it, "
-        "`approve` lets it run. `defer` is refused at start: this version cannot keep an action for a later yes.",
+        "`approve` lets it run, `defer` keeps it for a later yes where an executor is registered that could run it "
+        "then (`executors`), and else blocks it.",
         check=_UNATTENDED,
         default=getattr(_APPROVALS, name),
     )
@@ -228,9 +238,32 @@ PROFILE: tuple[Setting, ...] = (
         check=checks.destination,
         default_text="none",
     ),
+    *(Setting(**facts) for facts in STAGED),
     _grant("command", "a command"),
     _grant("code", "a script"),
     _grant("tool", "a tool call, a file or a rule"),
+    Setting(
+        name="sessions.idle_expires_s",
+        doc="A session that was not used for so long starts anew, as with `/new`: its session answers end, and "
+        "what it is asked next is asked. While something of it waits for a person or runs it is not idle.",
+        check=checks.seconds(60, YEAR_S),
+        shape="number",
+        default_text="never",
+        unit="seconds",
+    ),
+    Setting(
+        name="sessions.daily_reset_at",
+        doc="The time of day at which every session that was used since starts anew. What waits or runs then is "
+        "withdrawn, and says so.",
+        check=checks.time_of_day,
+        default_text="never",
+    ),
+    Setting(
+        name="sessions.time_zone",
+        doc="Whose clock `sessions.daily_reset_at` goes by, such as `Europe/Madrid`.",
+        check=checks.time_zone,
+        default=SessionSettings().time_zone,
+    ),
     Setting(
         name="agents.<name>.kinds",
         doc="The kinds of sessions this agent may declare.",
@@ -265,6 +298,27 @@ PROFILE: tuple[Setting, ...] = (
         check=checks.many(checks.account, '["telegram:123456789"]'),
         shape="list",
         default=PrincipalSettings().accounts,
+    ),
+    Setting(
+        name="hooks.<name>.url",
+        doc="Where signed webhooks about questions, answers and ends of turns are posted: `https`, or `http` on this "
+        "machine.",
+        check=checks.hook_address,
+        default_text="none; needed where the hook is named",
+    ),
+    Setting(
+        name="hooks.<name>.secret",
+        doc="What they are signed with: `whsec_` and 24 to 64 random bytes in base64.",
+        check=checks.hook_secret,
+        default_text="none; needed where the hook is named",
+        secret=True,
+    ),
+    Setting(
+        name="hooks.<name>.events",
+        doc="Which of them this receiver is told.",
+        check=checks.many(checks.one_of(*HOOK_NAMES), '["post_approval_response"]'),
+        shape="list",
+        default=HOOK_NAMES,
     ),
     Setting(
         name="platforms.telegram.token",
@@ -375,19 +429,16 @@ PROFILE: tuple[Setting, ...] = (
     ),
 )
 
-LATER: tuple[str, ...] = (
-    "approvals.tool_gate",
-    "approvals.staged_destination",
-)
-"""Settings that are planned and that this version does not have."""
-
 SECTIONS: dict[str, str] = {
     "gateway": "[gateway]",
     "approvals": "[approvals]",
     "grants": "[grants]",
+    "sessions": "[sessions]",
     "rules": "[[rules]]",
     "agents": "[agents.NAME]",
     "principals": "[principals.NAME]",
+    "hooks": "[hooks.NAME]",
+    "executors": "[executors.NAME]",
     "platforms": "[platforms.telegram]",
     "profiles": "[profiles.NAME.approvals]",
 }

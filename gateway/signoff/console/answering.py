@@ -7,6 +7,7 @@ the question has gone over to another card, or its action is another one, it dec
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from msgspec import Struct
 
@@ -20,8 +21,9 @@ from signoff.changes.tapping import WAIT_LONGER_S
 from signoff.console.cards import long_action, needs_second_step
 from signoff.console.reading import Reading
 from signoff.durations import clock as clock_text
-from signoff.errors import ChoiceNotOffered, NotPermitted, RequestNotFound, UndoTooLate
-from signoff.model import Actor, ApprovalRequest, Person, replace
+from signoff.elicitation import fields_of, from_text
+from signoff.errors import ChoiceNotOffered, InvalidInput, NotPermitted, RequestNotFound, UndoTooLate
+from signoff.model import Actor, ApprovalRequest, Elicitation, Person, replace
 from signoff.ports import Tx
 from signoff.rows import request_key
 from signoff.server.core import Core
@@ -41,6 +43,8 @@ class Asked(Struct, frozen=True, kw_only=True):
     reason: str = ""
     reason_choice: str = ""
     confirmed: bool = False
+    filled: tuple[tuple[int, str], ...] = ()
+    """What was filled into the fields of a server's question, by their places."""
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -73,7 +77,7 @@ class Answering:
             return Told(how="confirm", row=row)
         try:
             decided = await self._decided(row, choice, reason, actor, asked)
-        except ChoiceNotOffered as error:
+        except (ChoiceNotOffered, InvalidInput) as error:
             return Told(how="refused", text=error.message, row=row)
         if decided.how == "lost":
             return Told(how="late", text=self._lost(decided.row, actor), row=decided.row)
@@ -93,6 +97,7 @@ class Answering:
 
     async def _decided(self, row: ApprovalRequest, choice: str, reason: str, actor: Actor, asked: Asked) -> Decided:
         ruling = self._ruling(row, choice, actor, reason=reason, upto=asked.upto, counted=asked.counted)
+        ruling = replace(ruling, content=_content(row, choice, asked.filled))
         change = partial(deciding.decide, profile=row.profile, request_id=row.request_id, ruling=ruling)
         return await self._core.store.transact(change)
 
@@ -108,7 +113,7 @@ class Answering:
         if yours and row.decided_by:
             by = row.decided_by[-1]
             person = Person(platform=by.platform or "", user_id=by.user_id or "")
-            if by.platform is None:
+            if by.platform is None and row.stages is None:
                 return self._yours(row)
         return lost_answer(row, person, self._core.clock.now(), platform_title=self._reading.title, prefix=PREFIX)
 
@@ -188,6 +193,8 @@ class Answering:
             return row, "ended", None
         if choice != "deny" and row.severity == "critical":
             return row, "critical", None
+        if choice != "deny" and row.stages is not None:
+            return row, "kept", None
         if choice != "deny" and long_action(row):
             return row, "no_text", None
         word = "once_all" if choice != "deny" and asked.counted and row.waiters else choice
@@ -213,6 +220,14 @@ class Answering:
         if why == "not_offered":
             return t("all.left_not_offered", id=name, choice=t("button.once"))
         return t(f"console.left.{why}", id=name)
+
+
+def _content(row: ApprovalRequest, choice: str, filled: tuple[tuple[int, str], ...]) -> dict[str, Any] | None:
+    """What was filled into the form of a server's question. Raises `InvalidInput` naming the field."""
+    if not isinstance(row.action, Elicitation) or choice == "deny":
+        return None
+    fields = fields_of(row.action.schema)
+    return {fields[place].name: from_text(fields[place], text) for place, text in filled if place < len(fields)}
 
 
 def _reason(asked: Asked) -> tuple[str, str, int]:

@@ -12,23 +12,26 @@ from typing import Literal
 from msgspec import Struct
 
 from signoff.actions import one_line, plain_text, whole_text
-from signoff.cards import REASONS, always_words, asked_again, headline_text
+from signoff.cards import REASONS, asked_again, headline_text
+from signoff.changes.common import unsure
 from signoff.changes.deciding import offered
 from signoff.changes.grants import time_box
 from signoff.clipping import clip
 from signoff.console_adapter import PLATFORM
 from signoff.display import shown
 from signoff.durations import clock, window
-from signoff.model import ApprovalRequest, Code, FileWrite, Rule, Severity, Tool
+from signoff.elicitation import Field, field_line, fields_of
+from signoff.kept_words import kept_text
+from signoff.model import ApprovalRequest, Code, Elicitation, FileWrite, Rule, Severity, Tool
 from signoff.settings import Profile
 from signoff.statuses import MARKS, execution_line, status_blocks
 from signoff.visible import invisible_count, lookalikes
 from signoff.whys import why_lines
-from signoff.wording import PlaceTitle, agent_name, person_name, safe_name, t
+from signoff.wording import PlaceTitle, agent_name, always_words, deny_label, once_label, person_name, safe_name, t
 
 LISTED_CHARS = 16_000
 """A longer action is whole on its own page only: a list of such would hide what stands below it."""
-LONG_LINES = 14
+LONG_LINES, LONG_CHARS = 14, 1000
 SHAPES: dict[Severity, str] = {"low": "○", "medium": "◐", "high": "▲", "critical": "■"}
 RANKS: dict[Severity, int] = {"critical": 0, "high": 1, "medium": 2, "low": 3}
 BOX = "30m"
@@ -44,6 +47,18 @@ class Offer(Struct, frozen=True, kw_only=True):
     sentence: str
 
 
+class FieldView(Struct, frozen=True, kw_only=True):
+    """One field of a form. `input` is `text`, `number`, `select` or such; `options` are values with their labels."""
+
+    name: str
+    input: str
+    label: str
+    hint: str
+    required: bool
+    value: str
+    options: tuple[tuple[str, str], ...]
+
+
 class CardView(Struct, frozen=True, kw_only=True):
     """One question, in words. Lists of sentences are in the order they are read."""
 
@@ -51,7 +66,6 @@ class CardView(Struct, frozen=True, kw_only=True):
     short_id: str
     digest: str
     severity: Severity
-    shape: str
     pending: bool
     version: int
     """Rises with each change, so that a page never goes back to an older state."""
@@ -63,7 +77,6 @@ class CardView(Struct, frozen=True, kw_only=True):
     language: str
     whole: bool
     """Whether `code` is the whole action."""
-    long: bool
     line: str
     """The action on one line."""
     facts: tuple[str, ...]
@@ -72,7 +85,6 @@ class CardView(Struct, frozen=True, kw_only=True):
     expires_at: datetime | None
     until: str
     verdict: str
-    verdict_mark: str
     after: tuple[str, ...]
     """What became of it, line by line."""
     grant_id: str
@@ -80,11 +92,17 @@ class CardView(Struct, frozen=True, kw_only=True):
     """The label of the plain approval; empty where it is not on offer."""
     deny: str
     once_all: str
+    fields: tuple[FieldView, ...]
+    """What a server's question asks to be filled in, beside the plain approval."""
     offers: tuple[Offer, ...]
     reasons: tuple[tuple[str, str], ...]
     can_wait: bool
     can_undo: bool
     can_ask_again: bool
+    can_settle: bool
+    """Whether people are asked what became of a kept action of which nobody knows it."""
+    kept: str
+    """Of a kept action that waits: since when, who went on without it, and what approving does."""
     repeats: str
     """The short id of the request whose denial was the answer to this one too."""
     box: Offer | None
@@ -93,8 +111,27 @@ class CardView(Struct, frozen=True, kw_only=True):
     why: tuple[str, ...]
     counted: int
     upto: int
-    waits: int
     places: tuple[str, ...]
+
+    @property
+    def shape(self) -> str:
+        """The severity for who does not see its colour."""
+        return SHAPES[self.severity]
+
+    @property
+    def long(self) -> bool:
+        """Whether the action is scrolled in a box of its own."""
+        return self.code.count("\n") > LONG_LINES or len(self.code) > LONG_CHARS
+
+    @property
+    def verdict_mark(self) -> str:
+        """The mark of how it ended."""
+        return MARKS.get(self.outcome, "")
+
+    @property
+    def waits(self) -> int:
+        """How many runs wait for the answer."""
+        return self.counted + 1 if self.pending else 0
 
 
 class Beside(Struct, frozen=True, kw_only=True):
@@ -126,7 +163,6 @@ def card_view(row: ApprovalRequest, beside: Beside, *, may: May, mine: bool, lis
         short_id=row.short_id,
         digest=row.digest,
         severity=row.severity,
-        shape=SHAPES[row.severity],
         pending=pending,
         version=row.card_version,
         outcome=row.outcome or "",
@@ -136,7 +172,6 @@ def card_view(row: ApprovalRequest, beside: Beside, *, may: May, mine: bool, lis
         code=code,
         language="diff" if isinstance(row.action, FileWrite) else "",
         whole=whole,
-        long=code.count("\n") > LONG_LINES or len(code) > 1000,
         line=one_line(row.action),
         facts=tuple(_facts(row, beside)),
         claims=tuple(_claims(row)),
@@ -144,24 +179,25 @@ def card_view(row: ApprovalRequest, beside: Beside, *, may: May, mine: bool, lis
         expires_at=row.expires_at if pending else None,
         until=_until(row, beside.now) if pending else "",
         verdict=verdict,
-        verdict_mark=MARKS.get(row.outcome or "", ""),
         after=after,
         grant_id=row.grant_id or "",
-        once=_once_label(row) if "once" in approving else "",
-        deny=_deny_label(row),
+        once=once_label(row, row.waiters + 1) if "once" in approving else "",
+        deny=deny_label(row, row.waiters + 1),
+        fields=_fields(row) if "once" in approving else (),
         once_all=t("button.once_all", count=row.waiters + 1) if "once_all" in approving and row.waiters else "",
         offers=tuple(_offers(row, approving)),
         reasons=tuple((name, t(f"button.{name}")) for name in REASONS),
         can_wait=row.expires_at is not None,
         can_undo=mine and undoable(row),
         can_ask_again=may == "decide" and beside.holds and (not listed or _asked_again_since(row)),
+        can_settle=may == "decide" and unsure(row),
+        kept=kept_text(row, beside.now) if row.stages is not None and pending else "",
         repeats=row.repeat_short if row.outcome == "denied" else "",
         box=_box(row) if _offers_box(row, approving) else None,
         decides=pending and may == "decide",
         why=tuple(why_lines(row, beside.profile)),
         counted=row.waiters,
         upto=row.last_follow_no,
-        waits=row.waiters + 1 if pending else 0,
         places=tuple(safe_name(str(place)) for place in row.delivered_to if place.platform != PLATFORM),
     )
 
@@ -283,14 +319,32 @@ def _asked_again_since(row: ApprovalRequest) -> bool:
     return row.asked_after is not None or row.repeat_of is not None
 
 
-def _once_label(row: ApprovalRequest) -> str:
-    if row.severity == "critical":
-        return t("button.once_critical")
-    return t("button.once_of", count=row.waiters + 1) if row.waiters else t("button.once")
+def _fields(row: ApprovalRequest) -> tuple[FieldView, ...]:
+    """The form of a server's question; its words are shown, and what is filled in goes by the fields' places."""
+    if not isinstance(row.action, Elicitation):
+        return ()
+    return tuple(_field(place, field) for place, field in enumerate(fields_of(row.action.schema)))
 
 
-def _deny_label(row: ApprovalRequest) -> str:
-    return t("button.deny_all", count=row.waiters + 1) if row.waiters else t("button.deny")
+def _field(place: int, field: Field) -> FieldView:
+    options = tuple((value, shown(title, prose=True)) for value, title in field.options)
+    if field.kind == "boolean":
+        options = (("yes", t("console.card.yes")), ("no", t("console.card.no")))
+    return FieldView(
+        name=f"field-{place}",
+        input="select" if options else "text",
+        label=shown(field.title or field.name, prose=True),
+        hint=shown(field_line(field), prose=True),
+        required=field.required,
+        value="" if field.default is None else str(field.default) if not options else _default(field),
+        options=options,
+    )
+
+
+def _default(field: Field) -> str:
+    if field.kind == "boolean":
+        return "yes" if field.default is True else "no"
+    return str(field.default)
 
 
 def _offers(row: ApprovalRequest, choices: tuple[str, ...]) -> list[Offer]:

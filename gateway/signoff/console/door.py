@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import hdrs, web
 from aiohttp.web_request import BaseRequest
 
-from signoff.console import bypassing, denials, entrance, forms, pages, rehearsing, trying
+from signoff.console import absences, actions, bypassing, denials, entrance, forms, pages, rehearsing, trying
 from signoff.console.desk import Desk
 from signoff.console.live import KEEPALIVE_S
 from signoff.console.visit import PATH, LoginNeeded, NotHere, Visit, away, html, json
@@ -57,6 +57,12 @@ INSIDE: tuple[tuple[str, str, Handler], ...] = (
     ("POST", r"/console/sessions/clear", forms.clear),
     ("POST", r"/console/sessions/bypass", bypassing.switch),
     ("POST", r"/console/grants/revoke", forms.revoke),
+    ("GET", r"/console/staged", actions.show),
+    ("POST", r"/console/staged/did-run", actions.did_run),
+    ("POST", r"/console/staged/run-again", actions.run_again),
+    ("GET", r"/console/catch-up", absences.show),
+    ("POST", r"/console/catch-up/ask", absences.ask),
+    ("POST", r"/console/catch-up/clear", absences.clear),
     ("POST", r"/console/drill", rehearsing.begin),
     ("GET", rf"/console/drills/{_ID}", rehearsing.show),
     ("POST", r"/console/logout", entrance.leave),

@@ -43,13 +43,22 @@ def assets() -> dict[str, Asset]:
     return found
 
 
+@lru_cache(maxsize=1)
+def templates() -> dict[str, str]:
+    """All templates by name."""
+    folder = resources.files("signoff.console").joinpath("templates")
+    return {file.name: file.read_text("utf-8") for file in folder.iterdir() if file.name.endswith(".html")}
+
+
 class Drawing:
     """The templates, and the questions drawn last."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
+        # Read once, at the start: an upgrade puts other files in their place under a gateway that runs.
+        assets()
         self._env = jinja2.Environment(
-            loader=jinja2.PackageLoader("signoff.console"),
+            loader=jinja2.DictLoader(templates()),
             autoescape=True,
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,

@@ -18,6 +18,7 @@ from signoff.console.live import said
 from signoff.console.reveal import revealed
 from signoff.console.visit import NotHere, Visit, away, back_to, json
 from signoff.display import shown
+from signoff.elicitation import MAX_FIELDS
 from signoff.errors import RequestNotFound
 from signoff.model import Actor, ApprovalRequest, Destination, Person
 from signoff.wording import agent_name, safe_name, t
@@ -40,6 +41,7 @@ async def decide(desk: Desk, visit: Visit) -> web.StreamResponse:
         reason=visit.field("reason"),
         reason_choice=visit.field("reason_choice"),
         confirmed=visit.field("confirmed") == "1",
+        filled=tuple((place, text) for place in range(MAX_FIELDS) if (text := visit.field(f"field-{place}"))),
     )
     if not asked.reason_choice and not is_choice(asked.choice):
         raise NotHere("form", 400)
@@ -223,7 +225,9 @@ async def _all_second_step(desk: Desk, visit: Visit, listed: list[Asked]) -> web
     runs = 0
     for asked in listed:
         row = await desk.reading.get(visit.seat.profile, asked.request_id)
-        if row is None or row.outcome is not None or needs_second_step(row, "once") or long_action(row):
+        if row is None or row.outcome is not None or row.stages is not None:
+            continue
+        if needs_second_step(row, "once") or long_action(row):
             continue
         runs += 1 + min(asked.counted, row.waiters)
         lines.append(f"{row.short_id} · {headline_text(row)}")

@@ -12,7 +12,7 @@ from signoff.changes.bypassing import live, refusal
 from signoff.console.reach import covered
 from signoff.display import shown
 from signoff.durations import clock, duration
-from signoff.model import ApprovalRequest, Grant, Notifier, Session, Turn
+from signoff.model import ApprovalRequest, Grant, Notifier, Session, Turn, replace
 from signoff.routing import UNATTENDED, mode_setting
 from signoff.rows import joined, session_key
 from signoff.server.core import Core
@@ -32,6 +32,8 @@ class SessionLine(Struct, frozen=True, kw_only=True):
     answers: str
     state: str
     waits: int
+    staged: int
+    """Kept actions of it that still wait for an answer."""
     grants: int
     bypass: str
     """Until when nothing is asked; empty where it is."""
@@ -75,9 +77,9 @@ class Part(Struct, frozen=True, kw_only=True):
 async def sessions(core: Core, profile: Profile, now: datetime) -> tuple[list[SessionLine], int]:
     """The open sessions, children under their parents, and how many more there are."""
     found = await _open_sessions(core, profile.name)
-    waits = Counter(
-        row.session_id for row in await core.broker.pending(profile.name, limit=5000) if row.outcome is None
-    )
+    pending = [row for row in await core.broker.pending(profile.name, limit=5000) if row.outcome is None]
+    waits = Counter(row.session_id for row in pending if row.stages is None)
+    staged = Counter(row.session_id for row in pending if row.stages is not None)
     below: dict[str | None, list[Session]] = {}
     names = {session.session_id for session in found}
     for session in found:
@@ -86,7 +88,8 @@ async def sessions(core: Core, profile: Profile, now: datetime) -> tuple[list[Se
     stack = [(session, session, 0) for session in reversed(below.get(None, []))]
     while stack and len(lines) < SHOWN_SESSIONS:
         session, root, depth = stack.pop()
-        lines.append(await _session_line(core, profile, session, root, waits, depth, now))
+        line = await _session_line(core, profile, session, root, waits, depth, now)
+        lines.append(replace(line, staged=staged[session.session_id]))
         stack += [(child, root, min(depth + 1, 8)) for child in reversed(below.get(session.session_id, []))]
     return lines, len(found) - len(lines)
 
@@ -119,6 +122,7 @@ async def _session_line(
         answers=await _answers(core, profile, session),
         state=t("console.session.working") if turns else t("console.session.idle"),
         waits=waits[session.session_id],
+        staged=0,
         grants=len(grants),
         bypass=t("console.session.until", clock=clock(until, now=now)) if until else "",
         bypass_by=person_name(session.bypass_by) if until and session.bypass_by else "",

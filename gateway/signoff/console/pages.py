@@ -8,8 +8,8 @@ from functools import partial
 import msgspec
 from aiohttp import web
 
+from signoff.console import absences, actions, lists, rehearsing
 from signoff.console import history as past
-from signoff.console import lists, rehearsing
 from signoff.console import story as stories
 from signoff.console.cards import long_action
 from signoff.console.desk import Desk
@@ -50,7 +50,8 @@ async def pending(desk: Desk, visit: Visit) -> web.StreamResponse:
         next=here,
         index=[(row.short_id, row.severity) for row in shown],
         listed=[f"{row.request_id} {row.digest} {row.waiters} {row.last_follow_no}" for row in shown],
-        approvable=sum(1 + row.waiters for row in shown if row.severity != "critical"),
+        approvable=sum(1 + row.waiters for row in shown if row.severity != "critical" and row.stages is None),
+        staged=await actions.link(desk.core, seat.profile, every) if number == 1 else "",
         runs=sum(1 + row.waiters for row in shown),
         number=number,
         before=number > 1,
@@ -58,6 +59,7 @@ async def pending(desk: Desk, visit: Visit) -> web.StreamResponse:
         total=len(rows),
         most=MOST_READ,
         last=_last_answer(desk, ended),
+        absent=await absences.strip(desk, seat.profile) if number == 1 else "",
     )
     return response
 

@@ -108,6 +108,8 @@ class Reading:
         if row.repeat_of is not None:
             repeated = await self.get(row.profile, row.repeat_of)
             row = row if repeated is None else repeated
+        if row.stages is not None:
+            return None  # a kept action is asked about once
         denied = row.outcome == "denied" and any(actor.type == "person" for actor in row.decided_by)
         return row if denied and row.repeat_of is None else None
 
@@ -144,5 +146,6 @@ def _stamp(row: ApprovalRequest) -> tuple[object, ...]:
         len(row.votes),
         row.execution.state,
         row.execution.ended_at,
+        row.superseded_by,
         len(row.delivered_to),
     )

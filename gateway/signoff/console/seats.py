@@ -1,7 +1,8 @@
 """Who sits at the console: log-ins, one-time links, and how often a wrong key may be tried.
 
 A log-in is kept in the store under the hash of its cookie, so that it outlives a restart and a stolen store opens
-nothing. All of them are one row, which is small (the newest 500) and changes only when somebody comes or goes.
+nothing. All of a profile are one row, which is small (the newest 500) and changes only when somebody comes or goes:
+many log-ins in one profile put nobody out in another.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SEAT_FOR = timedelta(hours=12)
 """A working day: who decides in the morning need not log in again before the evening."""
 LINK_FOR = timedelta(minutes=10)
 MOST_KEPT = 500
-"""Log-ins, and unused links, that are kept; the oldest go first."""
+"""Log-ins, and unused links, that are kept of a profile; the oldest go first."""
 MOST_OF_A_KEY = 20
 """Log-ins made with one key; its oldest go first. More than one person's browsers, and few enough of `MOST_KEPT` that
 no key puts the others out."""
@@ -80,7 +81,7 @@ class Seats:
         self._store = store
         self._clock = clock
         self._profiles = profiles
-        self._read: tuple[str, list[Seat]] = ("", [])
+        self._read: dict[str, tuple[str, list[Seat]]] = {}
 
     async def open(
         self, *, profile: str, scope: Scope, principal: str | None, key_id: str | None, bond: str = ""
@@ -97,8 +98,12 @@ class Seats:
     async def find(self, secret: str) -> Seat | None:
         """The live log-in of a cookie. A revoked key ends the log-ins made with it."""
         name = _hash(secret)
-        seat = _match(await self._seats(), name)
-        if seat is None or seat.until <= self._clock.now() or seat.profile not in self._profiles:
+        seat = None
+        for profile in self._profiles:
+            found = _match(await self._seats(profile), name)
+            if found is not None and found.profile == profile:
+                seat = found
+        if seat is None or seat.until <= self._clock.now():
             return None
         if seat.key_id is not None:
             key = await self._store.get(Key, seat.key_id)
@@ -110,8 +115,9 @@ class Seats:
         """Log out."""
 
         def change(tx: Tx) -> None:
-            kept = [each for each in _load(tx.get(Note, _SEATS), Seat) if each.name != seat.name]
-            tx.put(_note(_SEATS, kept))
+            row = _row(_SEATS, seat.profile)
+            kept = [each for each in _load(tx.get(Note, row), Seat) if each.name != seat.name]
+            tx.put(_note(row, kept))
 
         await self._store.transact(change)
 
@@ -134,39 +140,48 @@ class Seats:
                 principal=principal,
                 until=tx.now + LINK_FOR,
             )
-            kept = [each for each in _load(tx.get(Note, _LINKS), Link) if each.until > tx.now]
-            tx.put(_note(_LINKS, [*kept, link][-MOST_KEPT:]))
+            row = _row(_LINKS, profile)
+            kept = [each for each in _load(tx.get(Note, row), Link) if each.until > tx.now]
+            tx.put(_note(row, [*kept, link][-MOST_KEPT:]))
 
         await self._store.transact(change)
         return token
 
     async def link(self, token: str) -> Link | None:
         """What a link would open. Looking does not use it up, so a preview of the address does no harm."""
-        found = _match(_load(await self._store.get(Note, _LINKS), Link), _hash(token))
-        usable = found is not None and found.until > self._clock.now() and found.profile in self._profiles
-        return found if usable else None
+        name = _hash(token)
+        for profile in self._profiles:
+            found = _match(_load(await self._store.get(Note, _row(_LINKS, profile)), Link), name)
+            if found is not None and found.profile == profile:
+                return found if found.until > self._clock.now() else None
+        return None
 
     async def use_link(self, token: str, bond: str = "") -> str | None:
         """Log in by a link, once: the cookie's text, or None where the link is used up, too old or unknown."""
-        name, secret = _hash(token), secrets.token_urlsafe(32)
+        secret = secrets.token_urlsafe(32)
+        known = await self.link(token)
+        if known is None:
+            return None
+        row = _row(_LINKS, known.profile)
 
         def change(tx: Tx) -> str | None:
-            links = _load(tx.get(Note, _LINKS), Link)
-            found = _match(links, name)
-            if found is None or found.until <= tx.now or found.profile not in self._profiles:
+            links = _load(tx.get(Note, row), Link)
+            found = _match(links, known.name)
+            if found is None or found.until <= tx.now:
                 return None
-            tx.put(_note(_LINKS, [each for each in links if each.name != found.name]))
+            tx.put(_note(row, [each for each in links if each.name != found.name]))
             _put_seat(tx, secret, found.profile, found.scope, found.principal, None, bond)
             return secret
 
         return await self._store.transact(change)
 
-    async def _seats(self) -> list[Seat]:
-        note = await self._store.get(Note, _SEATS)
+    async def _seats(self, profile: str) -> list[Seat]:
+        note = await self._store.get(Note, _row(_SEATS, profile))
         value = note.value if note is not None else "[]"
-        if value != self._read[0]:
-            self._read = (value, _load(note, Seat))
-        return self._read[1]
+        read = self._read.get(profile)
+        if read is None or value != read[0]:
+            read = self._read[profile] = (value, _load(note, Seat))
+        return read[1]
 
 
 class Tries:
@@ -216,12 +231,18 @@ def _put_seat(
         bond=_hash(bond) if bond else None,
         until=tx.now + SEAT_FOR,
     )
-    kept = [each for each in _load(tx.get(Note, _SEATS), Seat) if each.until > tx.now]
+    row = _row(_SEATS, profile)
+    kept = [each for each in _load(tx.get(Note, row), Seat) if each.until > tx.now]
     if key_id is not None:
         own = [each.name for each in kept if each.key_id == key_id]
         over = set(own[: max(0, len(own) - (MOST_OF_A_KEY - 1))])
         kept = [each for each in kept if each.name not in over]
-    tx.put(_note(_SEATS, [*kept, seat][-MOST_KEPT:]))
+    tx.put(_note(row, [*kept, seat][-MOST_KEPT:]))
+
+
+def _row(name: str, profile: str) -> str:
+    """The name of a profile's row."""
+    return name if profile == "default" else f"{name}:{profile}"
 
 
 def _match(rows: list[E], name: str) -> E | None:

@@ -11,6 +11,7 @@ from signoff.console.judged import Judged, judged
 from signoff.display import shown
 from signoff.durations import duration
 from signoff.endings import user_summary
+from signoff.kept_words import executor_name
 from signoff.model import Actor, ApprovalRequest, Copy, Event
 from signoff.ports import Store
 from signoff.rows import request_key
@@ -81,6 +82,7 @@ def steps(
     ]
     told += [_repeated(row, event) for event in events if event.type == "approval.repeated"]
     told += [_lifted(row, event) for event in events if event.type == "approval.lifted"]
+    told += [_wanted(row, event) for event in events if event.type == "approval.ask_again"]
     told += _ended(row, now)
     told += _ran(row, now)
     return sorted(told, key=lambda step: step.at)
@@ -100,7 +102,8 @@ def _asked(row: ApprovalRequest) -> Step:
 def _judged(row: ApprovalRequest, profile: Profile) -> Step:
     born = row.outcome in ("blocked", "staged") or any(by.type in ("policy", "grant") for by in row.decided_by)
     text = user_summary(row, row.created_at) if born and row.outcome else t("console.story.asks_person")
-    return Step(at=row.created_at, word=t("console.step.judged"), text=text, judged=judged(row, profile))
+    tree = judged(row, profile)
+    return Step(at=row.created_at, word=t("console.step.judged"), text=text, link=row.kept_short, judged=tree)
 
 
 def _shown(row: ApprovalRequest, copy: Copy) -> list[Step]:
@@ -148,6 +151,11 @@ def _lifted(row: ApprovalRequest, event: Event) -> Step:
     return Step(at=event.at, word=t("console.step.lifted"), text=t("status.lifted", person=who))
 
 
+def _wanted(row: ApprovalRequest, event: Event) -> Step:
+    who = person_name(row.wanted_by) if row.wanted_by is not None else ""
+    return Step(at=event.at, word=t("console.step.wanted"), text=t("console.catch_up.wanted", person=who))
+
+
 WHY_REFUSED = frozenset(
     {"nobody", "not_listed", "guest", "scope", "forged", "unknown", "moved", "late", "replaced", "others_panel",
      "second_hand"}
@@ -188,7 +196,8 @@ def _ran(row: ApprovalRequest, now: datetime) -> list[Step]:
         return []
     ran, told = row.execution, []
     if ran.claimed_at is not None:
-        text = t("console.story.started", agent=agent_name(row), digest=row.digest[:8])
+        who = t("console.story.executor", executor=executor_name(row)) if row.stages is not None else agent_name(row)
+        text = t("console.story.started", agent=who, digest=row.digest[:8])
         told.append(Step(at=ran.claimed_at, word=t("console.step.started"), text=text))
     if ran.ended_at is not None:
         line = execution_line(row, now)

@@ -7,10 +7,12 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from signoff.broker import Broker
+from signoff.catching_up import CatchUps, Listening
 from signoff.keys import Keys
 from signoff.ports import ChatAdapter, Clock, Store
 from signoff.sessions import Sessions
 from signoff.settings import Profile
+from signoff.staged import Staged
 from signoff.telemetry import Telemetry
 
 
@@ -20,6 +22,11 @@ class Core(Protocol):
     @property
     def broker(self) -> Broker:
         """Ask, decide, wait, claim."""
+        ...
+
+    @property
+    def staged(self) -> Staged:
+        """Kept actions."""
         ...
 
     @property
@@ -65,6 +72,16 @@ class Core(Protocol):
     @property
     def started_at(self) -> datetime:
         """When this gateway started, aware UTC."""
+        ...
+
+    @property
+    def catch_ups(self) -> CatchUps:
+        """What is told after an absence."""
+        ...
+
+    @property
+    def listening(self) -> list[Listening]:
+        """Each tells whether an agent of a profile reads its event stream now."""
         ...
 
     async def health(self) -> dict[str, Any]:

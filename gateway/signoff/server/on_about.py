@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from signoff.errors import StoreError
 from signoff.model import Action
+from signoff.server.caller import Caller
 from signoff.server.limits import MAX_BODY_BYTES, MAX_DEPTH
 from signoff.server.openapi import document
 from signoff.server.routes import OPS, READ, Call, Reply, Route, route
@@ -23,6 +26,8 @@ FEATURES = (
     "child_sessions",
     "grants",
     "keys",
+    "staged_actions",
+    "tool_gate",
 )
 """Each is true: what a gateway cannot do is not named."""
 
@@ -42,9 +47,22 @@ async def _detailed(call: Call) -> Reply:
         status="ready" if core.ready else "starting",
         version=call.door.version,
         started_at=core.started_at,
-        parts=await core.health(),
+        parts=_told(call.who, await core.health()),
     )
     return Reply(view)
+
+
+def _told(who: Caller, parts: dict[str, Any]) -> dict[str, Any]:
+    """A key is told of its own profile's platforms and hooks; whoever reached the local socket runs them all."""
+    if who.key_id is None:
+        return parts
+    own = f"{who.profile}/"
+    return {
+        part: {name: each for name, each in facts.items() if name.startswith(own)}
+        if part in ("platforms", "hooks")
+        else facts
+        for part, facts in parts.items()
+    }
 
 
 async def _metrics(call: Call) -> Reply:

@@ -11,9 +11,11 @@ from signoff.changes.repeats import ASK_AGAIN
 from signoff.clipping import cut_reason
 from signoff.errors import (
     AlreadyResolved,
+    Busy,
     ChoiceNotOffered,
     ClaimRefused,
     Conflict,
+    GatePassRefused,
     IdempotencyConflict,
     InvalidInput,
     NotPermitted,
@@ -22,6 +24,7 @@ from signoff.errors import (
     TurnNotFound,
     UndoTooLate,
 )
+from signoff.gate_pass import new_pass
 from signoff.model import ApprovalRequest, Elicitation, Tool, replace
 from signoff.record import Approval, approval_of
 from signoff.rows import request_key, session_key, turn_key
@@ -59,6 +62,7 @@ async def _ask(call: Call) -> Reply:
         choices=body.choices,
         timeout_s=body.timeout_s,
         claimed_for=body.claimed_for,
+        gate_token=body.gate_token,
         agent=who.agent,
     )
     broker = call.core.broker
@@ -165,7 +169,9 @@ async def _decide(call: Call) -> Reply:
             raise ChoiceNotOffered(f"{row.short_id} was not denied by a person. Nothing changed.", param="choice")
         return Reply(record(call, lifted))
     cut = cut_reason(body.reason or "")
-    decided = await broker.decide(row.profile, row.request_id, body.choice, call.who.actor, reason=cut.text or None)
+    decided = await broker.decide(
+        row.profile, row.request_id, body.choice, call.who.actor, reason=cut.text or None, content=body.content
+    )
     if decided.how == "lost":
         raise AlreadyResolved(row=decided.row)
     answer = record(call, decided.row)
@@ -187,8 +193,12 @@ async def _cancel(call: Call) -> Reply:
 async def _claim(call: Call) -> Reply:
     body: ClaimBody = call.body
     row = await _own(call)
-    done = await call.core.broker.claim(row.profile, row.request_id, body.digest, body.claim_id, body.operands)
-    return Reply(record(call, done))
+    token, kept = new_pass(row.request_id) if body.want_gate_token else (None, None)
+    sha256 = kept.sha256 if kept is not None else ""
+    broker = call.core.broker
+    done = await broker.claim(row.profile, row.request_id, body.digest, body.claim_id, body.operands, sha256)
+    given = token if done.pass_sha256 == sha256 else None  # the one of an earlier answer was used meanwhile
+    return Reply(replace(record(call, done), gate_token=given))
 
 
 async def _result(call: Call) -> Reply:
@@ -218,9 +228,18 @@ ROUTES: tuple[Route, ...] = (
         body=AskBody,
         answer=Approval,
         statuses=(200, 201),
-        errors=(InvalidInput, SessionNotFound, TurnNotFound, IdempotencyConflict, TooManyPending),
-        text="Ask for approval, and wait for the end for up to 60 s. 201 with the record, which may have ended; 200 "
-        "with the stored one when the same question was asked under this id before.",
+        errors=(
+            InvalidInput,
+            SessionNotFound,
+            TurnNotFound,
+            IdempotencyConflict,
+            TooManyPending,
+            GatePassRefused,
+            Busy,
+        ),
+        text="Ask for approval, and wait for the end for up to 60 s. 201 with the record, which may have ended; its "
+        "outcome `staged` is no error: the action is kept for a later yes, and the agent goes on without it. 200 with "
+        "the stored one when the same question was asked under this id before.",
     ),
     route(
         name="approvals",

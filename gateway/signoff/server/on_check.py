@@ -6,8 +6,10 @@ from signoff.checking import Check, check_of
 from signoff.errors import InvalidInput, RequestNotFound, SessionNotFound
 from signoff.model import Elicitation, Tool
 from signoff.server.limits import MAX_DEPTH, too_deep
-from signoff.server.routes import AGENT, READ, Call, Reply, Route, route
+from signoff.server.routes import AGENT, READ, WATCH, Call, Reply, Route, route
 from signoff.server.wire import CheckBody
+from signoff.showing import card_for
+from signoff.shown_card import ShownCard
 from signoff.whys import Why, why_of
 
 
@@ -18,7 +20,12 @@ async def _check(call: Call) -> Reply:
     if free and too_deep(free):
         raise InvalidInput(f"The action nests deeper than {MAX_DEPTH} levels.", param="action")
     checked = await call.core.broker.check(
-        who.profile, action, session_id=body.session_id, turn_id=body.turn_id, agent=who.agent
+        who.profile,
+        action,
+        session_id=body.session_id,
+        turn_id=body.turn_id,
+        agent=who.agent,
+        host=body.host,
     )
     return Reply(check_of(checked, explained=body.explain))
 
@@ -28,6 +35,11 @@ async def _why(call: Call) -> Reply:
     if not call.who.sees(row):
         raise RequestNotFound
     return Reply(why_of(row, call.core.profiles.get(row.profile)))
+
+
+async def _card(call: Call) -> Reply:
+    row = await call.core.broker.find(call.who.profile, call.id)
+    return Reply(await card_for(call.core.store, row, call.core.clock.now()))
 
 
 ROUTES: tuple[Route, ...] = (
@@ -53,5 +65,16 @@ ROUTES: tuple[Route, ...] = (
         errors=(RequestNotFound,),
         text="Why a request was put to a person, let run or forbidden: each command, each rule, and what decided. "
         "Texts are masked.",
+    ),
+    route(
+        name="card",
+        method="GET",
+        path="/v1/approvals/{request_id}/card",
+        handler=_card,
+        scopes=WATCH,
+        answer=ShownCard,
+        errors=(RequestNotFound,),
+        text="What a person must be shown before they answer a request, for answer clients: the card's parts in their "
+        "order, the answers on offer, and the fields that a server's question asks for. Texts are masked.",
     ),
 )

@@ -27,7 +27,7 @@ from signoff.server.views import (
     session_view,
     turn_view,
 )
-from signoff.server.wire import BypassBody, CauseQuery, NoBody, SessionBody, TurnBody
+from signoff.server.wire import BypassBody, CauseQuery, DetachQuery, NoBody, NotifierBody, SessionBody, TurnBody
 from signoff.sessions import Declaration
 
 
@@ -67,6 +67,12 @@ async def _clear(call: Call) -> Reply:
 async def _stop(call: Call) -> Reply:
     who = call.who
     stopped = await call.core.sessions.stop(who.profile, call.id, who.actor, who.agent)
+    return Reply(_stopped(call.id, stopped))
+
+
+async def _reset(call: Call) -> Reply:
+    who = call.who
+    stopped = await call.core.sessions.clear(who.profile, call.id, who.actor, close=False, agent=who.agent)
     return Reply(_stopped(call.id, stopped))
 
 
@@ -122,13 +128,15 @@ def sendable(who: Caller, cause: Cause) -> Cause:
 
 async def _attach(call: Call) -> Reply:
     session_id, name = call.params
-    notifier = await call.core.sessions.attach(call.who.profile, session_id, name, call.who.principal)
+    body: NotifierBody = call.body
+    notifier = await call.core.sessions.attach(call.who.profile, session_id, name, call.who.principal, body.lease_s)
     return Reply(notifier_view(notifier))
 
 
 async def _detach(call: Call) -> Reply:
     session_id, name = call.params
-    await call.core.sessions.detach(call.who.profile, session_id, name)
+    query: DetachQuery = call.query
+    await call.core.sessions.detach(call.who.profile, session_id, name, query.cause)
     return Reply(Deleted(id=name))
 
 
@@ -181,6 +189,18 @@ ROUTES: tuple[Route, ...] = (
         text="Stop a session: its turns, questions, unstarted approvals, children and bypass end; its grants stay.",
     ),
     route(
+        name="reset_session",
+        method="POST",
+        path=f"{_SESSION}/reset",
+        handler=_reset,
+        scopes=WORK,
+        body=NoBody,
+        body_needed=False,
+        answer=StoppedView,
+        errors=(SessionNotFound,),
+        text="Start a session anew, as with `/new`: as deleting it, and it stays declared.",
+    ),
+    route(
         name="bypass_session",
         method="POST",
         path=f"{_SESSION}/bypass",
@@ -209,7 +229,7 @@ ROUTES: tuple[Route, ...] = (
         path=f"{_SESSION}/notifiers/{{name}}",
         handler=_attach,
         scopes=DECIDE,
-        body=NoBody,
+        body=NotifierBody,
         body_needed=False,
         answer=NotifierView,
         errors=(InvalidInput, SessionNotFound),
@@ -221,8 +241,11 @@ ROUTES: tuple[Route, ...] = (
         path=f"{_SESSION}/notifiers/{{name}}",
         handler=_detach,
         scopes=DECIDE,
+        query=DetachQuery,
         answer=Deleted,
-        text="The answer client is gone; what only it could show is withdrawn. Again, nothing changes.",
+        errors=(InvalidInput,),
+        text="The answer client is gone; what only it could show is withdrawn, for the cause that it gives. Again, "
+        "nothing changes.",
     ),
     route(
         name="open_turn",

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from signoff.errors import (
+    ActionRefused,
     BodyTooLarge,
     ClaimRefused,
     InsufficientScope,
@@ -68,7 +69,7 @@ def errors_of(entry: Route) -> dict[int, list[str]]:
     classes += WITH_BODY if entry.body is not None else (BodyTooLarge, RequestTimeout)
     classes += WITH_KEY if entry.scopes else ()
     for kind in dict.fromkeys(classes):
-        codes = entry.error_codes if kind is ClaimRefused else (kind.code,)
+        codes = entry.error_codes if kind in (ActionRefused, ClaimRefused) else (kind.code,)
         found[kind.status].extend(code for code in codes if code not in found[kind.status])
     found[500].append("internal_error")
     return dict(found)

@@ -21,6 +21,7 @@ from signoff.server.wire import NoQuery
 
 AGENT = frozenset({"agent", "admin"})
 DECIDE = scopes_for("decide")
+REPLAY = scopes_for("replay")
 WORK = scopes_for("stop") | {"agent"}
 READ = scopes_for("read") | {"agent"}
 WATCH = scopes_for("read")

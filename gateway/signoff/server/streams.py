@@ -153,9 +153,14 @@ class Streams:
         self.keepalive_s = keepalive_s
         self.write_within_s = write_within_s
         self._unsubscribe: Callable[[], None] = core.store.subscribe(self._heard)
+        core.listening.append(self.listens)
 
     def __len__(self) -> int:
         return sum(len(streams) for streams in self._open.values())
+
+    def listens(self, profile: str, agent: str) -> bool:
+        """Whether this agent reads a stream now."""
+        return any(stream.who.agent == agent for stream in self._open.get(profile, ()))
 
     def add(self, stream: Stream) -> None:
         """Feed this stream from now on. Raises `TooManyStreams`."""

@@ -14,6 +14,7 @@ from signoff.display import shown
 from signoff.drills import DrillPlace
 from signoff.model import Actor, Grant, Key, Notifier, Scope, Session, SessionKind, Turn
 from signoff.record import Approval
+from signoff.staged import KeptAction
 
 
 class _Out(Struct, frozen=True, kw_only=True):
@@ -25,6 +26,14 @@ class ApprovalList(_Out, frozen=True, kw_only=True):
 
     object: Literal["list"] = "list"
     data: list[Approval]
+    next: str | None
+
+
+class ActionList(_Out, frozen=True, kw_only=True):
+    """A page of kept actions, oldest first."""
+
+    object: Literal["list"] = "list"
+    data: list[KeptAction]
     next: str | None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -53,6 +53,13 @@ class CauseQuery(_In, frozen=True, kw_only=True):
     cause: Cause = "turn_ended"
 
 
+class DetachQuery(_In, frozen=True, kw_only=True):
+    """Why the answer client shows nothing any more: notifier_gone, client_cannot_answer, prompt_failed, no_prompt or
+    prompt_interrupted."""
+
+    cause: Cause = "notifier_gone"
+
+
 class EventsQuery(_In, frozen=True, kw_only=True):
     """From where, of which session, and as what."""
 
@@ -86,6 +93,15 @@ class BypassBody(_In, frozen=True, kw_only=True):
     )
 
 
+class NotifierBody(_In, frozen=True, kw_only=True):
+    """How long an answer client counts as there."""
+
+    lease_s: Annotated[
+        float | None,
+        Meta(description="Seconds, 2 to 3600, until it counts as gone unless it is attached again; unset: no end."),
+    ] = None
+
+
 class TurnBody(_In, frozen=True, kw_only=True):
     """A turn to open."""
 
@@ -108,6 +124,9 @@ class AskBody(_In, frozen=True, kw_only=True):
     choices: Annotated[tuple[str, ...] | None, Meta(description="Narrows what is offered.")] = None
     timeout_s: float | UnsetType | None = UNSET
     claimed_for: Annotated[str | None, Meta(description="For whom the agent says it asks; shown as a claim.")] = None
+    gate_token: Annotated[
+        str | None, Meta(description="The one-time token that a gate gave which let this very call through already.")
+    ] = None
 
 
 class CheckBody(_In, frozen=True, kw_only=True):
@@ -118,15 +137,49 @@ class CheckBody(_In, frozen=True, kw_only=True):
         str | None, Meta(description="As a question of this session; unset: as if somebody could answer.")
     ] = None
     turn_id: str | None = None
+    host: Annotated[
+        str | None, Meta(description="The machine it would run on: a denial holds for a request of the same one.")
+    ] = None
     explain: Annotated[bool, Meta(description="Also tell each command, each rule and each rung of the ladder.")] = False
 
 
 class DecisionBody(_In, frozen=True, kw_only=True):
     """An answer. `choice`: once, once_all, session, always, deny, or a time box such as 30m. `ask_again` decides
-    nothing: it lets an action that a person denied be asked anew."""
+    nothing: it lets an action that a person denied be asked anew. A server's question also takes accept and decline."""
 
     choice: str
     reason: Annotated[str | None, Meta(description="Kept up to 280 characters.")] = None
+    content: Annotated[
+        dict[str, Any] | None, Meta(description="What is filled into the fields of a server's question.")
+    ] = None
+
+
+class ActionsQuery(_In, frozen=True, kw_only=True):
+    """Which kept actions, and where to go on."""
+
+    limit: Annotated[int, Meta(ge=1, le=MAX_PAGE)] = 50
+    after: Annotated[str | None, Meta(description="The `next` of the page before.")] = None
+
+
+class ReplayQuery(_In, frozen=True, kw_only=True):
+    """How long to wait for the end of the run."""
+
+    wait: Wait = 30.0
+
+
+class AnswerBody(_In, frozen=True, kw_only=True):
+    """An answer about a kept action."""
+
+    reason: Annotated[str | None, Meta(description="Kept up to 280 characters.")] = None
+
+
+class ReplayBody(_In, frozen=True, kw_only=True):
+    """What is to be done. By default an approved action is run that waits for its executor."""
+
+    again: Annotated[
+        bool, Meta(description="Run one once more of which nobody knows whether it ran; this may run it twice.")
+    ] = False
+    did_run: Annotated[bool, Meta(description="Say of one of which nobody knows that it did run.")] = False
 
 
 class CancelBody(_In, frozen=True, kw_only=True):
@@ -141,6 +194,9 @@ class ClaimBody(_In, frozen=True, kw_only=True):
     digest: str
     claim_id: str
     operands: tuple[Operand, ...] | None = None
+    want_gate_token: Annotated[
+        bool, Meta(description="Also give a one-time token with which this run goes through another tool gate.")
+    ] = False
 
 
 class ResultBody(_In, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from signoff.policy import JudgeContext, judge
 from signoff.policy.deny import fits, pattern_parts
 from signoff.policy.ruleset import shipped
 from signoff.policy.shell import carriers
+from signoff.setup.carrying import carries_any
 
 Wanted = Literal["allow", "ask", "deny"]
 
@@ -31,6 +32,7 @@ _TRAILING = re.compile(r"(?P<head>[^*]*\S) \*")
 ALL = "it is about every command; set approvals.mode, or choose per session with /yolo"
 OPERATORS = "it joins or redirects commands, and an entry here admits one simple command"
 ANY_PROGRAM = "it begins with a star, so it would admit any program"
+ANY_COMMAND = "it would let any command run, by way of that program; let those commands run that are meant"
 SIGNS = "it uses ? or [, and here only * stands for other characters"
 NOT_A_COMMAND = "it is about a tool and not about a command; answer such a question with Always once"
 ASKS = 'what asks there asks here by its rule; write a [[rules]] row with verdict "ask" for what no rule knows'
@@ -110,6 +112,8 @@ def _why_not(wish: Wish, later: Iterable[Wish]) -> str:
         return OPERATORS
     if any(text.startswith("*") for text in wish.texts):
         return ANY_PROGRAM
+    if any(carries_any(text) for text in wish.texts):
+        return ANY_COMMAND
     stronger = next((each for each in later if each.wanted == "ask" and _overlap(wish, each)), None)
     return f"{stronger.shown} asks for some of it there, which an entry here could not" if stronger else ""
 

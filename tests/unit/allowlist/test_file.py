@@ -61,7 +61,7 @@ def test_comments_and_order_stay(file: AllowlistFile) -> None:
     assert "# because" in file.path.read_text()
 
 
-def test_what_an_operator_took_out_does_not_come_back(file: AllowlistFile) -> None:
+def test_what_an_operator_took_out_does_not_come_back(file: AllowlistFile) -> None:  # 7.3
     file.add(["A", "B"])
     written(file, 'commands = ["B", "C"]')
     file.add(["D"])
@@ -83,6 +83,7 @@ def test_what_an_operator_took_out_does_not_come_back(file: AllowlistFile) -> No
     ],
 )
 def test_other_shapes_admit_nothing(file: AllowlistFile, text: str, commands: tuple[str, ...], warning: str) -> None:
+    # #104779 7.2
     found = written(file, text)
     assert found.commands == commands
     assert len(found.warnings) == 1
@@ -128,7 +129,7 @@ def test_a_list_of_another_shape_is_not_overwritten(file: AllowlistFile) -> None
     assert file.path.read_text() == text
 
 
-def test_a_list_written_as_one_text_becomes_a_list_when_something_is_added(file: AllowlistFile) -> None:
+def test_a_list_written_as_one_text_becomes_a_list_when_something_is_added(file: AllowlistFile) -> None:  # #104779
     written(file, "commands = \"['a']\"")
     assert file.add(["b"])
     assert file.read() == Entries(commands=("a", "b"))
@@ -202,7 +203,7 @@ for number in range(20):
 """
 
 
-def test_processes_that_write_at_once_lose_nothing(file: AllowlistFile) -> None:
+def test_processes_that_write_at_once_lose_nothing(file: AllowlistFile) -> None:  # 7.3 7.8
     names = [f"w{number}" for number in range(3)]
     writers = [subprocess.Popen([sys.executable, "-c", ADDING, file.path, name]) for name in names]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]

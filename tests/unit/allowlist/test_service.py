@@ -93,7 +93,7 @@ async def live(made: Gateway, profile: str = "default") -> list[str]:
     return [grant.scope for grant in await made.grants(profile=profile)]
 
 
-async def test_always_is_written_down_and_its_line_taken_out_ends_it(tmp_path: Path) -> None:
+async def test_always_is_written_down_and_its_line_taken_out_ends_it(tmp_path: Path) -> None:  # 7.5
     async with gateway(tmp_path) as made:
         grant = await always(made, CLEAN)
         await until(lambda: CLEAN in lines(tmp_path))
@@ -150,7 +150,7 @@ async def test_a_revocation_whose_line_could_not_be_removed_is_made_up_for_at_th
         assert await asked(made, CLEAN) is None
 
 
-async def test_an_operators_entries_allow_and_cease_to(tmp_path: Path) -> None:
+async def test_an_operators_entries_allow_and_cease_to(tmp_path: Path) -> None:  # 7.5 #101741 #110811
     path = allowlist_path(tmp_path / "state", "default")
     async with gateway(tmp_path) as made:
         assert await asked(made, PUSH) is None
@@ -182,7 +182,7 @@ async def test_a_file_that_cannot_be_read_admits_nothing_and_is_told_once(
     assert len([record for record in caplog.records if record.levelname == "WARNING"]) == 1
 
 
-async def test_one_profiles_always_is_not_anothers(tmp_path: Path) -> None:
+async def test_one_profiles_always_is_not_anothers(tmp_path: Path) -> None:  # 7.6
     text = "[profiles.a]\n[profiles.b]\n"
     async with gateway(tmp_path, text) as made:
         await always(made, CLEAN, "a")
@@ -205,7 +205,7 @@ async def test_other_edits_stay_when_an_answer_is_written_down(tmp_path: Path) -
 
 async def test_a_full_disk_is_logged_and_the_line_comes_later(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+) -> None:  # 7.3
     async with gateway(tmp_path) as made:
         sync = os.fsync
 

@@ -27,6 +27,7 @@ TINY = Sizes(
     waiting=3,
     place=5,
     session=3,
+    threads=2,
     memory=4,
     idle=2,
     idle_s=0.05,

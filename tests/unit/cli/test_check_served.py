@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import socket
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +13,18 @@ from typing import Any
 import pytest
 from tests.unit.cli.front import Front
 from tests.unit.server.world import World, world_on
+
+from signoff.cli.saying import said
+from signoff.errors import (
+    GrantNotFound,
+    KeyNotFound,
+    NotFound,
+    RequestNotFound,
+    SessionNotFound,
+    SignoffError,
+    TurnNotFound,
+    Unauthenticated,
+)
 
 RM = {"kind": "command", "command": "rm -rf build"}
 
@@ -43,6 +57,18 @@ async def test_grants_of_the_session_count(front: Front, served: World) -> None:
     assert "ask (high)" in await told(front, "check", "rm -rf dist")
 
 
+async def test_a_denial_counts_for_this_machine_unless_another_is_named(front: Front, served: World) -> None:
+    agent, approver = await served.pair()
+    row = await agent.ask(action={**RM, "cwd": str(Path.cwd())}, host=socket.gethostname())
+    await approver("POST", f"/v1/approvals/{row['request_id']}/decision", {"choice": "deny"})
+    out = await told(front, "check", "--session", "s1", "rm -rf build")
+    assert "Decided by the rung denied" in out
+    assert row["short_id"] in out
+    for host in ("elsewhere", ""):
+        out = await told(front, "check", "--session", "s1", "--host", host, "rm -rf build")
+        assert "Decided by the rung person" in out
+
+
 async def test_a_session_that_is_not_there(front: Front, served: World) -> None:
     assert "session" in await told(front, "check", "--session", "none", "ls", code=1)
 
@@ -60,3 +86,69 @@ async def test_why_of_a_request(front: Front, served: World) -> None:
     found: Any = await asyncio.to_thread(lambda: front.json("why", row["request_id"]))
     assert found["rung"] == "person"
     assert await told(front, "why", "7Q2MK", code=1)
+
+
+async def test_why_says_what_was_answered(front: Front, served: World) -> None:
+    agent, approver = await served.pair()
+    row = await agent.ask(action=RM)
+    assert "answer" in (await agent("GET", f"/v1/approvals/{row['request_id']}/why")).body
+    decision = {"choice": "deny", "reason": "keep the build"}
+    await approver("POST", f"/v1/approvals/{row['request_id']}/decision", decision)
+    lines = (await told(front, "why", row["short_id"])).splitlines()
+    assert lines[-2:] == ["Decided by the rung person.", "Denied by ann, not run: “keep the build”."]
+    row = await agent.ask(action=RM)
+    assert (await agent("GET", f"/v1/approvals/{row['request_id']}/why")).body["answer"] != ""  # denied a moment ago
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("approve", "NOPE1"), "No question with this id is known here. `signoff pending` lists"),
+        (("why", "NOPE1"), "No question with this id is known here."),
+        (("yolo", "--session", "nosuch"), "No session with this id is known here."),
+        (("stop", "nosuch"), "No session with this id is known here."),
+        (("revoke", "NOPE1"), "No standing permission with this id is in force here. `signoff grants` lists them."),
+        (("key", "revoke", "NOPE1"), "No API key with this id is known here. `signoff key list` lists them."),
+        (("check", "--session", "nosuch", "ls"), "No session with this id is known here."),
+    ],
+)
+async def test_what_is_not_there_is_told_in_words_for_a_terminal(
+    front: Front, served: World, arguments: tuple[str, ...], says: str
+) -> None:
+    out = await told(front, *arguments, code=1)
+    assert says in out
+    assert not re.search(r"/v1/|\b(?:GET|PUT|POST|DELETE) |Bearer", out)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("commands = [", "is not TOML, so nothing in it counts"),
+        ("commands = [1]\n", "entry 1 is not a text and admits nothing"),
+        ('comands = ["ls"]\n', "`comands` is not a list of this file"),
+    ],
+)
+async def test_grants_warn_of_a_file_that_admits_less_than_it_seems_to(
+    front: Front, served: World, text: str, says: str
+) -> None:
+    assert served.bound.socket is not None
+    file = served.bound.socket.parent / "allowlist.toml"
+    assert "signoff:" not in await told(front, "grants")
+    file.write_text(text)
+    out = await told(front, "grants")
+    assert says in out
+    assert str(file) in out
+    other = served.bound.socket.parent / "profiles" / "second" / "allowlist.toml"
+    assert "signoff:" not in await told(front, "grants", "--profile", "second")
+    other.parent.mkdir(parents=True)
+    other.write_text(text)
+    assert str(other) in await told(front, "grants", "--profile", "second")
+
+
+@pytest.mark.parametrize(
+    "kind", [RequestNotFound, SessionNotFound, TurnNotFound, GrantNotFound, KeyNotFound, Unauthenticated]
+)
+def test_an_error_without_words_of_its_own_has_those_of_a_terminal(kind: type[SignoffError]) -> None:
+    assert not re.search(r"/v1/|\b(?:GET|PUT|POST|DELETE) |Bearer", said(kind()))
+    assert said(kind("Say this.")) == "Say this."
+    assert said(NotFound()) == NotFound().message

@@ -123,7 +123,7 @@ async def test_run_ends_as_the_command_did(shell: Shell, gateway: FakeGateway, s
 
 
 @pytest.mark.parametrize(
-    ("outcome", "code"), [("denied", 77), ("timeout", 77), ("blocked", 77), ("staged", 77), ("notify_failed", 75)]
+    ("outcome", "code"), [("denied", 77), ("timeout", 77), ("blocked", 77), ("staged", 79), ("notify_failed", 75)]
 )
 async def test_run_does_not_run_anything_else(shell: Shell, gateway: FakeGateway, outcome: str, code: int) -> None:
     gateway.outcome = outcome
@@ -367,7 +367,8 @@ async def test_stop_grants_and_revoke(shell: Shell, gateway: FakeGateway) -> Non
     assert "G1" in (await shell("grants")).out
     assert (await shell("revoke", "G1")).code == 0
     done = await shell("revoke", "G2")
-    assert (done.code, one_line(done)) == (1, "No live grant with this id.")
+    gone = "No standing permission with this id is in force here. `signoff grants` lists them."
+    assert (done.code, one_line(done)) == (1, gone)
 
 
 async def test_the_profile_is_sent(shell: Shell, gateway: FakeGateway) -> None:
@@ -384,7 +385,7 @@ async def test_keys_before_the_first_start(shell: Shell) -> None:
     assert (await shell("key", "revoke", made["id"])).code == 0
     assert "revoked" in (await shell("key", "list")).out
     done = await shell("key", "revoke", "nothing")
-    assert (done.code, one_line(done)) == (1, "No API key with this id.")
+    assert (done.code, one_line(done)) == (1, "No API key with this id is known here. `signoff key list` lists them.")
     done = await shell("key", "create", "--scope", "approver")
     assert done.code == 2
     assert "name the principal" in one_line(done)

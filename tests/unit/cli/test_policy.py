@@ -125,3 +125,24 @@ def test_rules_in_force(front: Front) -> None:
     assert [row["key"] for row in front.json("policy", "rules", "deploys it")["data"]] == ["ours.deploy"]
     assert "delete.recursive" in front("policy", "rules", "delete.rec")
     assert front("policy", "rules", "there-is-none") == "No rule is like that.\n"
+
+
+async def test_approvals_that_are_off_are_a_danger(front: Front) -> None:
+    by_a_rule = (Actor(type="policy", rule="rules"),)
+    await stored(front, [asked("git push --force", 1), asked("rm -rf cache", 2, decided_by=by_a_rule)])
+    front.write("off.toml", '[approvals]\nmode = "off"\n')
+    found = front.json("policy", "try", "off.toml", code=1)
+    assert (found["saved"], found["dangers"]) == (1, 1)
+    assert [(each["short_id"], each["dangers"]) for each in found["dangerous"]] == [("A0001", ["off"])]
+    assert "asked then, approvals off" in front("policy", "try", "off.toml", code=1)
+
+
+def test_a_device_without_an_end_is_not_read(front: Front) -> None:
+    assert "/dev/zero is no plain file" in front("policy", "try", "/dev/zero", code=2)
+    assert "larger than 4 MiB" in front("check", "--config", "/dev/zero", "ls", code=2)
+
+
+def test_the_list_of_rules_fits_a_terminal(front: Front) -> None:
+    out = front("policy", "rules")
+    assert max(len(line) for line in out.splitlines()) <= 80
+    assert "delete.recursive  ask high (shipped)\n    deletes folders and everything in them\n" in out

@@ -62,6 +62,7 @@ class FakeGateway:
                 web.get("/v1/approvals", self._list),
                 web.get("/v1/approvals/{id}", self._get),
                 web.post("/v1/approvals/{id}/{verb}", self._verb),
+                web.get("/v1/sessions/{id}", self._session),
                 web.put("/v1/sessions/{id}", self._session),
                 web.delete("/v1/sessions/{id}", self._session),
                 web.post("/v1/sessions/{id}/stop", self._stop),
@@ -264,6 +265,11 @@ class FakeGateway:
         if request.method == "DELETE":
             self.sessions.pop(session_id, None)
             return web.json_response({"object": "signoff.stopped", "session_id": session_id})
+        if request.method == "GET":
+            if session_id not in self.sessions:
+                return error(404, "session_not_found", "No session with this id is known to this key.")
+            kind = self.sessions[session_id].get("kind", "api")
+            return web.json_response({"session_id": session_id, "kind": kind, "generation": 0})
         self.sessions[session_id] = json.loads(await request.read())
         return web.json_response({"session_id": session_id, "kind": "api", "generation": 0})
 

@@ -14,7 +14,7 @@ from signoff.client import _wire
 from signoff.client._link import FIRST_PAUSE_S, LONGEST_PAUSE_S, Backoff
 from signoff.client._sse import Parser, Sent
 from signoff.client.records import Question
-from signoff.errors import ClaimRefused, InvalidInput, SignoffError
+from signoff.errors import ActionRefused, ClaimRefused, InvalidInput, SignoffError
 from signoff.model import Command, Operand, replace
 
 QUESTION = Question(action=Command(command="ls"), digest="d", request_id="r", session_id="s")
@@ -59,7 +59,7 @@ def all_errors(root: type[SignoffError]) -> list[type[SignoffError]]:
     [
         k
         for k in all_errors(SignoffError)
-        if k.__module__ == "signoff.errors" and not issubclass(k, (errors.AdapterError, ClaimRefused))
+        if k.__module__ == "signoff.errors" and not issubclass(k, (errors.AdapterError, ActionRefused, ClaimRefused))
     ],
 )
 def test_each_code_is_read_back_as_its_class(kind: type[SignoffError]) -> None:
@@ -74,6 +74,13 @@ def test_claim_refusals_keep_their_code(code: str) -> None:
     error = _wire.failure(409, json.dumps({"error": {"message": "m", "code": code}}).encode())
     assert isinstance(error, ClaimRefused)
     assert error.claim_code == code
+
+
+@pytest.mark.parametrize("code", sorted(_wire.ACTION_CODES))
+def test_refusals_of_kept_actions_keep_their_code(code: str) -> None:
+    error = _wire.failure(409, json.dumps({"error": {"message": "m", "code": code}}).encode())
+    assert isinstance(error, ActionRefused)
+    assert error.action_code == code
 
 
 JSON = st.recursive(

@@ -249,7 +249,7 @@ async def test_second_hand_messages_decide_nothing(world: World, text: str) -> N
     await world.silence("/weather", unattributable=True)
 
 
-async def test_loose_words_decide_nothing_and_are_answered_once_a_card(world: World) -> None:
+async def test_loose_words_decide_nothing_and_are_answered_once_a_card(world: World) -> None:  # G2-38
     await world.silence("yes")
     row = await world.ask()
     assert await world.type("ok thanks", by=EVE) == (
@@ -264,7 +264,7 @@ async def test_loose_words_decide_nothing_and_are_answered_once_a_card(world: Wo
     assert await world.outcomes(row, second) == [None, None]
 
 
-async def test_a_word_typed_before_the_card_is_not_about_it(world: World) -> None:
+async def test_a_word_typed_before_the_card_is_not_about_it(world: World) -> None:  # G2-38
     await world.adapter.say("hello", where=ROOM, by=ANA)
     assert world.last is not None
     early = replace(world.last, text="yes")

@@ -15,7 +15,16 @@ from signoff.config.table import GATEWAY, PROFILE
 from signoff.errors import ConfigError
 from signoff.model import Destination
 from signoff.policy.ruleset import shipped
-from signoff.settings import AgentSettings, ApprovalSettings, GrantSettings, PrincipalSettings, SmartSettings
+from signoff.settings import (
+    AgentSettings,
+    ApprovalSettings,
+    ExecutorSettings,
+    GrantSettings,
+    HookSettings,
+    PrincipalSettings,
+    SmartSettings,
+    ToolGateSettings,
+)
 
 TOKEN = "123456:very-secret-token"
 TELEGRAM = f'[platforms.telegram]\ntoken = "{TOKEN}"\n'
@@ -131,7 +140,6 @@ MISTAKES = [
     ('[approvals]\nmode = "auto"\n', 'must be "manual", "smart" or "off", not "auto"'),
     ('[approvals]\nmode = "Off"\n', 'must be "manual", "smart" or "off"'),
     ('[approvals]\ncron_mode = "ask"\n', 'must be "deny", "approve" or "defer"'),
-    ('[approvals]\ncron_mode = "defer"\n', 'is "defer", but no executor is registered'),
     ('[approvals]\ndeny = ["*"]\n', "would block everything"),
     ('[approvals]\ndeny = ["rm *", "rm *"]\n', 'names "rm *" twice'),
     ('[grants]\ncommand = ["once", "forever", "deny"]\n', '(item 2) is "forever"; write "once"'),
@@ -383,13 +391,23 @@ def test_the_table_tells_every_setting_with_the_default_that_is_used(tmp_path: P
     rows = {row.name: row for row in settings_table()}
     assert len(rows) == len(GATEWAY) + len(PROFILE)
     assert all(row.doc for row in rows.values())
-    sections = (("approvals", ApprovalSettings), ("approvals.smart", SmartSettings), ("grants", GrantSettings))
+    sections = (
+        ("approvals", ApprovalSettings),
+        ("approvals.smart", SmartSettings),
+        ("approvals.tool_gate", ToolGateSettings),
+        ("grants", GrantSettings),
+    )
     for section, struct in sections:
         for field in struct.__struct_fields__:
-            if f"{section}.{field}" == "approvals.smart":
+            if f"{section}.{field}" in ("approvals.smart", "approvals.tool_gate"):
                 continue  # a section of its own
             assert f"{section}.{field}" in rows
-    for section, named in (("agents", AgentSettings), ("principals", PrincipalSettings)):
+    for section, named in (
+        ("agents", AgentSettings),
+        ("principals", PrincipalSettings),
+        ("hooks", HookSettings),
+        ("executors", ExecutorSettings),
+    ):
         for field in named.__struct_fields__:
             assert f"{section}.<name>.{field}" in rows
     assert rows["approvals.timeout_s"].unit == "seconds"

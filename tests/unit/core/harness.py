@@ -145,7 +145,7 @@ class World:
             store, clock, {("default", "fake"): self.chat}, maker, self._count, fallbacks=fallbacks
         )
         self.taps = Taps(self.broker, self.dispatcher, store, clock, signer, maker)
-        self.sweeper = Sweeper(store, clock, self.broker.waiters)
+        self.sweeper = Sweeper(store, clock, self.broker.waiters, profiles=profiles)
         self.inbox = _Inbox(self)
         self._receiver = asyncio.ensure_future(self.chat.run(self.inbox))
 
@@ -189,7 +189,7 @@ class World:
 
     async def _next_due(self) -> float | None:
         """Seconds until the next thing is due."""
-        tables: tuple[type[Struct], ...] = (ApprovalRequest, Turn, Notifier, Copy)
+        tables: tuple[type[Struct], ...] = (ApprovalRequest, Turn, Notifier, Session, Copy)
         times = [await self.store.next_due(row) for row in tables]
         known = [time for time in times if time is not None]
         return (min(known) - self.clock.now()).total_seconds() if known else None

@@ -36,7 +36,7 @@ def seconds(row: ApprovalRequest, at: datetime | None) -> float:
 # --- refused and unreachable ----------------------------------------------------------------------------
 
 
-async def test_refused_is_notify_failed_at_once(world: World) -> None:
+async def test_refused_is_notify_failed_at_once(world: World) -> None:  # #19803 4.1.5
     world.chat.fail(REFUSED)
     row = await world.ask()
     assert (row.outcome, row.delivery_error, row.decided_by) == ("notify_failed", "bot was removed", ())

@@ -297,7 +297,7 @@ def python(code: str) -> Code:
     return Code(language="python", code=code)
 
 
-async def test_once_for_code_is_one_shot(world: World) -> None:
+async def test_once_for_code_is_one_shot(world: World) -> None:  # #39466 1.2.8
     row = await world.ask(python("print(1)"))
     await world.decide(row, "once")
     assert not await covered(world, python("print(1)"))
@@ -306,6 +306,7 @@ async def test_once_for_code_is_one_shot(world: World) -> None:
 
 @pytest.mark.parametrize(("choice", "elsewhere"), [("session", False), ("30m", False), ("always", True)])
 async def test_an_answer_for_code_silences_later_scripts(world: World, choice: str, elsewhere: bool) -> None:
+    # 1.2.5 #39187 #39204 #39212 #39275 #39391 #39413 #39466
     await world.session("s2")
     (grant,) = await given(world, choice, python("print(1)"))
     assert (grant.label, grant.coverage) == ("any Python code", ("code:python",))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Any
 
 import pytest
 from tests.unit.core.harness import BY_ANN, PLACE, World
 
+from signoff.broker import MAX_JUDGED
 from signoff.changes import asking
 from signoff.digest import digest_of
 from signoff.drafting import Ask
+from signoff.errors import Busy
 from signoff.model import Action, Code, Command, Elicitation, FileWrite, Rule, Tool
+from signoff.ports import Tx
 from signoff.sessions import Declaration
 from signoff.settings import AgentSettings, Profile
 
@@ -185,3 +189,37 @@ async def test_isolation_speaks_for_commands_and_code_alone(make_world: Callable
     assert (own.outcome, own.rung) == ("blocked", "floor")
     told = await world.ask(FileWrite(path="AGENTS.md"), "x", agent="x")
     assert (told.outcome, told.rung) == (None, "protected")
+
+
+class Restless:
+    """A store whose session changes each time before anything is stored, so often."""
+
+    def __init__(self, world: World, times: int) -> None:
+        self.world = world
+        self.store = world.store
+        self.left = times
+
+    async def transact(self, change: Callable[[Tx], Any]) -> Any:
+        if self.left > 0:
+            self.left -= 1
+            if self.left % 2:
+                await self.world.sessions.end_bypass("default", "s", BY_ANN)
+            else:
+                await self.world.sessions.bypass("default", "s", BY_ANN, minutes=10)
+        return await self.store.transact(change)
+
+
+@pytest.mark.parametrize(("times", "asked"), [(MAX_JUDGED - 1, True), (MAX_JUDGED * 3 + 1, False)])
+async def test_a_session_that_never_rests_is_told_so(
+    world: World, monkeypatch: pytest.MonkeyPatch, times: int, asked: bool
+) -> None:
+    restless = Restless(world, times)
+    monkeypatch.setattr(world.broker, "_store", restless)
+    if asked:
+        assert (await world.submit(PUSH)).short_id
+        assert restless.left == 0
+    else:
+        with pytest.raises(Busy, match="kept changing"):
+            await world.submit(PUSH)
+        assert restless.left == times - MAX_JUDGED
+        assert await world.rows() == []

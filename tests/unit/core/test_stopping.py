@@ -9,8 +9,11 @@ from tests.unit.core.harness import BY_ANN, OTHER_PLACE, PLACE, World
 
 from signoff.broker import Ask
 from signoff.changes import asking
+from signoff.changes.asking import Asked
 from signoff.errors import IdempotencyConflict, InvalidInput, SendRefused, SessionNotFound, TurnEnded, TurnNotFound
+from signoff.gate_pass import GatePass
 from signoff.model import Actor, ApprovalRequest, Cause, Command, Session
+from signoff.ports import Tx
 from signoff.rows import session_key
 from signoff.sessions import Declaration
 
@@ -97,7 +100,9 @@ async def _draft(world: World) -> tuple[ApprovalRequest, Session]:
     found: list[Any] = []
     real = asking.ask
 
-    def spy(tx: Any, draft: ApprovalRequest, judged: Session, claim_within_s: float) -> Any:
+    def spy(
+        tx: Tx, draft: ApprovalRequest, judged: Session, claim_within_s: float, gate_pass: GatePass | None = None
+    ) -> Asked:
         found.append((draft, judged))
         raise SessionNotFound
 

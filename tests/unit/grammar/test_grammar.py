@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from signoff.changes.grants import time_box
 from signoff.grammar import (
+    ALIASES,
     LOOSE_WORDS,
     VERBS,
     Approve,
@@ -195,5 +196,5 @@ def test_one_wrong_letter_finds_the_verb_again(verb: str, at: int, letter: str) 
 def test_loose_words_are_no_verbs_with_a_prefix() -> None:
     for word in LOOSE_WORDS:
         assert not is_command(spoken(word))
-        if word not in VERBS:
+        if word not in VERBS and word not in ALIASES:
             assert not isinstance(spoken(f"/{word}"), Approve | Deny)

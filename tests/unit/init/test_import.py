@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from tests.unit.cli.front import Front
 
 from signoff.policy.deny import fits, pattern_parts
+from signoff.setup.carrying import carries_any
 from signoff.setup.importing import (
     ALL,
+    ANY_COMMAND,
     ANY_PROGRAM,
     ASKS,
     CATEGORY,
@@ -280,3 +282,62 @@ def test_deny_rules_need_a_configuration(front: Front) -> None:
     (front.folder / "signoff.toml").unlink()
     front.write("settings.json", CLAUDE)
     assert "make one with `signoff init`" in front("init", "--import", "settings.json", "--yes", code=2)
+
+
+# --- what would let any command run ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "bash -c *",
+        "sh *",
+        "zsh -lc *",
+        "eval *",
+        "sudo *",
+        "doas *",
+        "su *",
+        "env *",
+        "xargs *",
+        "timeout *",
+        "ssh *",
+        "ssh prod *",
+        "docker exec *",
+        "python3 -c *",
+        "python *",
+        "node -e *",
+        "perl -e *",
+        "find *",
+        "npx *",
+        "watch *",
+        "ssh * uptime *",
+    ],
+)
+def test_an_entry_through_which_any_command_runs_is_left_out(entry: str) -> None:
+    assert carries_any(entry)
+    allowed, denied, left = claude(allow=[f"Bash({entry})"], deny=[])
+    assert (allowed, denied) == ([], [])
+    assert left == {f"allow Bash({entry})": ANY_COMMAND}
+    assert texts(of(from_hermes({"command_allowlist": [entry]}, "config.yaml")))[0] == []
+    # To forbid it is no danger.
+    assert claude(deny=[f"Bash({entry})"])[1] != []
+
+
+@pytest.mark.parametrize(
+    "entry", ["git *", "npm run *", "pytest *", "python -m pytest *", "rm *", "ls *", r"bash -c \*", "sudo apt update"]
+)
+def test_others_are_carried_over(entry: str) -> None:
+    assert not carries_any(entry)
+    assert claude(allow=[f"Bash({entry})"])[2] == {}
+
+
+def test_the_command_says_what_was_left_out(front: Front) -> None:
+    allow = ["Bash(bash -c:*)", "Bash(eval:*)", "Bash(sudo:*)", "Bash(git log:*)"]
+    front.write(".claude/settings.json", json.dumps({"permissions": {"allow": allow}}))
+    out = front("init", "--import", "auto", "--yes")
+    for rule in allow[:3]:
+        assert f"allow {rule}" in out
+    assert "it would let any command run" in " ".join(out.split())
+    written = (front.folder / "state" / "allowlist.toml").read_text()
+    assert "git log *" in written
+    assert not any(word in written for word in ("bash", "eval", "sudo"))

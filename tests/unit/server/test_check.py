@@ -63,6 +63,16 @@ async def test_a_denial_that_holds_is_told(world: World) -> None:
     assert other["verdict"] == "ask"
 
 
+async def test_a_denial_holds_for_the_machine_it_was_about(world: World) -> None:
+    agent, approver = await world.pair()
+    row = await agent.ask(action=RM, host="build-1")
+    await approver("POST", f"/v1/approvals/{row['request_id']}/decision", {"choice": "deny"})
+    found = await check(agent, session_id="s1", host="build-1")
+    assert (found["verdict"], found["denied_id"]) == ("block", row["request_id"])
+    assert (await check(agent, session_id="s1", host="build-2"))["verdict"] == "ask"
+    assert (await check(agent, session_id="s1"))["verdict"] == "ask"
+
+
 async def test_the_explanation_has_commands_rules_and_rungs(quick: World) -> None:
     agent, _ = await quick.pair()
     found = await check(agent, {"kind": "command", "command": "sudo rm -rf build"}, explain=True)

@@ -15,13 +15,17 @@ from typing import Any
 import aiohttp
 
 from signoff.broker import Broker
+from signoff.catching_up import CatchUps, Listening
 from signoff.clock import SystemClock
+from signoff.executing import Executing
+from signoff.executors import Executors
 from signoff.keys import Keys
 from signoff.model import Scope
 from signoff.ports import ChatAdapter, Clock, Store
 from signoff.server import Bound, serve
 from signoff.sessions import Sessions
 from signoff.settings import AgentSettings, Profile
+from signoff.staged import Staged
 from signoff.stores.open import open_store
 from signoff.telemetry import Telemetry
 
@@ -38,11 +42,15 @@ class FakeCore:
         self.profiles = profiles
         self.broker = Broker(store, clock, profiles, lambda _profile: frozenset())
         self.sessions = Sessions(store, profiles, lambda _profile: frozenset())
+        self.executing = Executing(store, clock, Executors(profiles, clock))
+        self.staged = Staged(store, self.broker, self.executing)
         self.keys = Keys(store, profiles)
         self.telemetry = Telemetry()
         self.adapters: dict[tuple[str, str], ChatAdapter] = {}
         self.ready = True
         self.started_at: datetime = clock.now()
+        self.listening: list[Listening] = []
+        self.catch_ups = CatchUps(store, clock, profiles, self.adapters, listening=self.listening)
 
     async def health(self) -> dict[str, Any]:
         """The store's facts."""

@@ -110,13 +110,15 @@
     if (!old && (!cards || !told.pending || told.fits === false || (pages && pages !== "1"))) return;
     if (old) {
       const open = all("details", old).map((each) => each.open);
-      const typed = find("input[name=reason]", old)?.value;
+      const typed = all("input[name=reason], [name^=field-]", old).map((field) => [field.name, field.value]);
       const held = old.contains(document.activeElement);
       const focus = held && document.activeElement !== old ? focusPath(document.activeElement) : null;
       if (told.pending) {
         all("details", fresh).forEach((each, place) => { each.open = Boolean(open[place]); });
-        const field = find("input[name=reason]", fresh);
-        if (field && typed) field.value = typed;
+        for (const [name, value] of typed) {
+          const field = find(`[name="${name}"]`, fresh);
+          if (field && value) field.value = value;
+        }
       }
       old.replaceWith(fresh);
       if (held) (focus && find(focus, fresh) || fresh).focus({ preventScroll: true });
@@ -377,6 +379,7 @@
     const wanted = {
       history: /^approval\.(resolved|execution)/, sessions: /^(session|turn|approval|grant)\./,
       grants: /^(grant|session)\./, health: /^(adapter|drill)\./, drill: /^drill\./,
+      staged: /^approval\./, 'catch-up': /^approval\.(resolved|ask_again)/,
     }[page];
     return Boolean(wanted) && kinds.some((kind) => wanted.test(kind));
   }

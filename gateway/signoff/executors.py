@@ -1,0 +1,279 @@
+"""Who runs kept actions: functions of this program, programs that read the action on standard input, and addresses that
+it is posted to. No shell, no model, and no second try of what may have run.
+
+Whatever an executor does, a run ends in one of four words: it succeeded, it failed, it did not start, or nobody knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import logging
+import os
+import signal
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+from msgspec import Struct
+
+from signoff.changes.staging import LOST_CLAIMANT, Ran
+from signoff.errors import InvalidInput
+from signoff.gating import named
+from signoff.held_pass import HeldPass, holding
+from signoff.hooks.signing import signed
+from signoff.model import Action, Actor, ApprovalRequest, Tool
+from signoff.ports import Clock
+from signoff.settings import STAGED_KINDS, ExecutorSettings, Profile
+
+log = logging.getLogger(__name__)
+
+TIMED_OUT, LOST, UNREACHABLE = "executor_timed_out", "answer_lost", "executor_unreachable"
+"""Causes of an execution that did not start, or whose end nobody knows."""
+CONNECT_PAUSES_S = (0.5, 1.0, 2.0, 4.0)
+"""Waits between tries to reach an address: until a connection stands, nothing was sent, so a try costs nothing."""
+MAX_ANSWER_BYTES = 64 * 1024
+_UNSURE = frozenset({502, 504})
+"""What a proxy answers when it lost the receiver's answer: the receiver may have acted."""
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """One call to run: what an executor is handed. `id` is the same however often it is told of this run."""
+
+    id: str
+    profile: str
+    executor: str
+    action: Action
+    digest: str
+    host: str | None = None
+    session_id: str
+    agent: str | None = None
+    approved_by: tuple[Actor, ...] = ()
+    gate_token: str | None = None
+    """With it the call goes through a second tool gate, once, while it runs."""
+
+    @property
+    def tool(self) -> str:
+        """The tool's name; empty for an action of another kind."""
+        return self.action.name if isinstance(self.action, Tool) else ""
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The tool's arguments, exactly as they were kept; empty for an action of another kind."""
+        return self.action.arguments if isinstance(self.action, Tool) else {}
+
+
+def call_of(row: ApprovalRequest, token: str) -> Call:
+    """The call that an approved row stands for, with its token of the tool gate."""
+    return Call(
+        id=row.request_id,
+        profile=row.profile,
+        executor=row.executor or "",
+        action=row.action,
+        digest=row.digest,
+        host=row.host,
+        session_id=row.session_id,
+        agent=row.agent,
+        approved_by=row.decided_by,
+        gate_token=token,
+    )
+
+
+RunsCall = Callable[[Call], Any]
+"""A function that runs a call, asynchronous or not; what it raises is a failure."""
+
+
+async def called(run: Callable[[Any], Any], given: Any) -> Any:
+    """What a function of the program gives; one that is not asynchronous runs in a thread, with this context."""
+    if inspect.iscoroutinefunction(run):
+        return await run(given)
+    value = await asyncio.to_thread(run, given)
+    return await value if inspect.isawaitable(value) else value
+
+
+def checked_executor(profile: Profile, name: str, settings: ExecutorSettings) -> ExecutorSettings:
+    """The settings of a new executor of a program. Raises `InvalidInput` for a name or work that another one has."""
+    if not settings.tools and not settings.kinds:
+        raise InvalidInput(f"Executor {name!r} runs nothing: name tools or kinds.", param="tools")
+    if not set(settings.kinds) <= set(STAGED_KINDS):
+        raise InvalidInput(f"An executor runs kinds of {', '.join(STAGED_KINDS)}.", param="kinds")
+    if name in profile.executors:
+        raise InvalidInput(f"There is an executor {name!r} already.", param="name")
+    for owner, other in profile.executors.items():
+        both = {*settings.tools, *settings.kinds} & {*other.tools, *other.kinds}
+        if both:
+            raise InvalidInput(f"{min(both)!r} is run by executor {owner!r} already.", param="tools")
+    return settings
+
+
+class Executors:
+    """The executors of all profiles: those of the settings, and functions that the program registered."""
+
+    def __init__(self, profiles: Mapping[str, Profile], clock: Clock) -> None:
+        self._profiles = profiles
+        self._clock = clock
+        self._functions: dict[tuple[str, str], RunsCall] = {}
+
+    def register(self, profile: str, name: str, run: RunsCall) -> None:
+        """Have `run` run what executor `name` is registered for in the profile's settings."""
+        self._functions[profile, name] = run
+
+    def known(self) -> list[tuple[str, str]]:
+        """Profile and name of each that this process can run."""
+        pairs = [(profile, name) for profile, each in self._profiles.items() for name in each.executors]
+        return [pair for pair in pairs if self.has(*pair)]
+
+    def has(self, profile: str, name: str) -> bool:
+        """Whether this process can run it."""
+        settings = self._settings(profile, name)
+        return settings is not None and (
+            (profile, name) in self._functions or bool(settings.command) or bool(settings.url)
+        )
+
+    def function_for(self, profile: str, tool: str) -> RunsCall | None:
+        """The function that runs a tool, where one is registered."""
+        for (owner, name), run in self._functions.items():
+            settings = self._settings(profile, name)
+            if owner == profile and settings is not None and named(settings.tools, tool):
+                return run
+        return None
+
+    def _settings(self, profile: str, name: str) -> ExecutorSettings | None:
+        found = self._profiles.get(profile)
+        return found.executors.get(name) if found is not None else None
+
+    async def run(self, call: Call) -> Ran:
+        """Run it, once, for as long as its settings allow. Raises nothing but a cancellation."""
+        settings = self._settings(call.profile, call.executor) or ExecutorSettings()
+        function = self._functions.get((call.profile, call.executor))
+        if function is not None:
+            return await _run_function(function, call, settings.timeout_s)
+        document = msgspec.json.encode({"object": "signoff.call", **_fields(call)})
+        if settings.command:
+            return await _run_command(settings.command, document, settings.timeout_s)
+        return await _post(settings, call.id, document, self._clock)
+
+
+def _fields(call: Call) -> dict[str, Any]:
+    return {name: getattr(call, name) for name in call.__struct_fields__}
+
+
+async def _run_function(run: RunsCall, call: Call, timeout_s: float) -> Ran:
+    held = HeldPass(call.profile, call.action, call.host, call.gate_token or "")
+    try:
+        with holding(held):
+            async with asyncio.timeout(timeout_s) as limit:
+                await called(run, call)
+    except TimeoutError:
+        if limit.expired():
+            return Ran(state="unknown", cause=TIMED_OUT)
+        return _failed(call)
+    except Exception:  # somebody else's code: whatever it raises, this run failed
+        return _failed(call)
+    return Ran(state="succeeded")
+
+
+def _failed(call: Call) -> Ran:
+    log.exception("executor %s: the call %s failed", call.executor, call.id)
+    return Ran(state="failed")
+
+
+# --- a program -------------------------------------------------------------------------------------
+
+
+def program_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """What a program inherits: the environment without the gateway's own settings, which may hold its secrets."""
+    return {name: value for name, value in environ.items() if not name.startswith("SIGNOFF_")}
+
+
+async def _run_command(argv: tuple[str, ...], document: bytes, timeout_s: float) -> Ran:
+    """Start the program with the document on its standard input. What it writes on standard error goes to ours."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            env=program_environment(os.environ),
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        log.error("the executor's program %s cannot be started: %s", argv[0], error)
+        return Ran(state="not_run", cause=UNREACHABLE)
+    try:
+        async with asyncio.timeout(timeout_s):
+            await process.communicate(document)
+    except TimeoutError:
+        return Ran(state="unknown", cause=TIMED_OUT)
+    finally:
+        await _ended(process)
+    code = process.returncode or 0
+    if code < 0:  # a signal ended it, in the middle of whatever it did
+        return Ran(state="unknown", exit_code=128 - code, cause=LOST_CLAIMANT)
+    return Ran(state="succeeded" if code == 0 else "failed", exit_code=code)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Leave nothing of it running that is still in its group."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
+
+
+# --- an address ------------------------------------------------------------------------------------
+
+
+class _Answer(Struct):
+    """What a receiver may say of the run; without a body, a status of 200 to 299 says that it succeeded."""
+
+    status: str = "succeeded"
+    exit_code: int | None = None
+
+
+async def _post(settings: ExecutorSettings, call_id: str, document: bytes, clock: Clock) -> Ran:
+    """Post the call, signed, under its id. It is sent once: only a connection that could not be made is tried again."""
+    try:
+        async with asyncio.timeout(settings.timeout_s):
+            for pause_s in (*CONNECT_PAUSES_S, None):
+                try:
+                    return await _post_once(settings, call_id, document, clock)
+                except aiohttp.ClientConnectorError as error:
+                    if pause_s is None:
+                        log.error("the executor at %s cannot be reached: %s", settings.url, error)
+                        return Ran(state="not_run", cause=UNREACHABLE)
+                    await asyncio.sleep(pause_s)
+    except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
+        log.error("the answer of the executor at %s was lost: %s", settings.url, type(error).__name__)
+    return Ran(state="unknown", cause=LOST)
+
+
+async def _post_once(settings: ExecutorSettings, call_id: str, document: bytes, clock: Clock) -> Ran:
+    headers = signed(settings.secret, call_id, int(clock.now().timestamp()), document)
+    headers |= {"Content-Type": "application/json", "User-Agent": "signoff", "Idempotency-Key": call_id}
+    # A connection of its own: on one that is kept, a call may be lost with the connection's end. A proxy of the
+    # environment is for what leads away from this machine.
+    away = not (urlsplit(settings.url).hostname or "").startswith(("127.", "localhost", "::1"))
+    no_limit = aiohttp.ClientTimeout(total=None)  # the caller's is the one
+    async with (
+        aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), trust_env=away, timeout=no_limit) as http,
+        http.post(settings.url, data=document, headers=headers, allow_redirects=False) as response,
+    ):
+        body = await response.content.read(MAX_ANSWER_BYTES)
+        return _told(response.status, body)
+
+
+def _told(status: int, body: bytes) -> Ran:
+    if status in _UNSURE:
+        return Ran(state="unknown", cause=LOST)
+    if not 200 <= status < 300:
+        return Ran(state="failed")
+    try:
+        answer = msgspec.json.decode(body, type=_Answer) if body.strip() else _Answer()
+    except msgspec.MsgspecError:
+        answer = _Answer()  # it answered in words of its own, with a status that says it is done
+    if answer.status not in ("succeeded", "failed", "not_run"):
+        return Ran(state="unknown", cause=LOST)
+    return Ran(state=answer.status, exit_code=answer.exit_code)  # type: ignore[arg-type]  # one of the three

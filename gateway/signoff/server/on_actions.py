@@ -1,0 +1,151 @@
+"""Routes of kept actions: list them, approve, reject, and run what waits or say what became of it."""
+
+from __future__ import annotations
+
+from signoff.clipping import cut_reason
+from signoff.errors import ActionRefused, InvalidInput, RequestNotFound
+from signoff.model import ApprovalRequest
+from signoff.rows import request_key
+from signoff.server.routes import DECIDE, READ, REPLAY, Call, Reply, Route, route
+from signoff.server.views import ActionList
+from signoff.server.wire import ActionsQuery, AnswerBody, ReplayBody, ReplayQuery
+from signoff.staged import KeptAction, kept_action
+
+_SCAN = 200
+_MOST_SCANNED = 5000
+"""Rows that one page looks through; a page may end early with a `next` to go on from."""
+ACTION_CODES = (
+    "already_approved",
+    "already_run",
+    "running",
+    "denied",
+    "expired",
+    "unknown",
+    "cancelled",
+    "not_run",
+    "not_approved",
+    "not_run_yet",
+    "changed_since_review",
+    "no_executor",
+)
+
+
+def _view(call: Call, row: ApprovalRequest) -> KeptAction:
+    return kept_action(row, call.core.clock.now(), exact=call.who.exact(row))
+
+
+async def _list(call: Call) -> Reply:
+    query: ActionsQuery = call.query
+    staged, profile = call.core.staged, call.who.profile
+    after = request_key(profile, query.after) if query.after is not None else None
+    found: list[ApprovalRequest] = []
+    scanned = 0
+    following: str | None = None
+    while True:
+        rows = await staged.actions(profile, limit=_SCAN, after=after)
+        for row in rows:
+            if len(found) == query.limit:
+                break
+            scanned += 1
+            following = row.request_id
+            if call.who.sees(row):
+                found.append(row)
+        if len(found) == query.limit or scanned >= _MOST_SCANNED:
+            break
+        if len(rows) < _SCAN:
+            following = None
+            break
+        after = request_key(profile, rows[-1].request_id)
+    return Reply(ActionList(data=[_view(call, row) for row in found], next=following))
+
+
+async def _approve(call: Call) -> Reply:
+    staged = call.core.staged
+    reason = cut_reason(_answer(call).reason or "").text or None
+    return Reply(_view(call, await staged.approve(call.who.profile, call.id, call.who.actor, reason=reason)))
+
+
+async def _reject(call: Call) -> Reply:
+    staged = call.core.staged
+    reason = cut_reason(_answer(call).reason or "").text or None
+    return Reply(_view(call, await staged.reject(call.who.profile, call.id, call.who.actor, reason=reason)))
+
+
+def _answer(call: Call) -> AnswerBody:
+    body: AnswerBody | None = call.body
+    return body or AnswerBody()
+
+
+async def _replay(call: Call) -> Reply:
+    body: ReplayBody = call.body or ReplayBody()
+    if body.again and body.did_run:
+        raise InvalidInput("It either did run or is to run again; send one of the two.", param="again")
+    staged, profile = call.core.staged, call.who.profile
+    if body.did_run:
+        return Reply(_view(call, await staged.did_run(profile, call.id, call.who.actor)))
+    if body.again:
+        return Reply(_view(call, await staged.run_again(profile, call.id, call.who.actor)))
+    query: ReplayQuery = call.query
+    # The run goes on without whoever asked for it.
+    return Reply(_view(call, await staged.replay(profile, call.id, wait_s=query.wait)))
+
+
+_ALL = "/v1/actions"
+_ONE = "/v1/actions/{action_id}"
+
+ROUTES: tuple[Route, ...] = (
+    route(
+        name="actions",
+        method="GET",
+        path=_ALL,
+        handler=_list,
+        scopes=READ,
+        query=ActionsQuery,
+        answer=ActionList,
+        errors=(InvalidInput,),
+        text="Actions that were kept for a later yes, ended ones too, oldest first; go on after `next`. An agent sees "
+        "those of its own sessions.",
+    ),
+    route(
+        name="approve_action",
+        method="POST",
+        path=f"{_ONE}/approve",
+        handler=_approve,
+        scopes=DECIDE,
+        body=AnswerBody,
+        body_needed=False,
+        answer=KeptAction,
+        errors=(InvalidInput, RequestNotFound, ActionRefused),
+        error_codes=ACTION_CODES,
+        text="Approve a kept action, by its id or short id or those of the staged request. Its executor then runs it, "
+        "once.",
+    ),
+    route(
+        name="reject_action",
+        method="POST",
+        path=f"{_ONE}/reject",
+        handler=_reject,
+        scopes=DECIDE,
+        body=AnswerBody,
+        body_needed=False,
+        answer=KeptAction,
+        errors=(InvalidInput, RequestNotFound, ActionRefused),
+        error_codes=ACTION_CODES,
+        text="Deny a kept action. It is not run.",
+    ),
+    route(
+        name="replay_action",
+        method="POST",
+        path=f"{_ONE}/replay",
+        handler=_replay,
+        scopes=REPLAY,
+        query=ReplayQuery,
+        body=ReplayBody,
+        body_needed=False,
+        answer=KeptAction,
+        errors=(InvalidInput, RequestNotFound, ActionRefused),
+        error_codes=ACTION_CODES,
+        text="Run an approved action that waits for its executor, and wait for its end; it never runs twice. With "
+        "`did_run` or `again`, say what is to become of one of which nobody knows whether it ran.",
+    ),
+)

@@ -1,0 +1,122 @@
+"""What people do with kept actions: list them, let them run, refuse them, and say what became of a lost one."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+from signoff.broker import Broker
+from signoff.changes import staging
+from signoff.changes.staging import State, state_of
+from signoff.errors import ActionRefused, RequestNotFound
+from signoff.model import Actor, ApprovalRequest
+from signoff.ports import Store
+from signoff.record import Approval, approval_of
+
+__all__ = ["KeptAction", "Runs", "Staged", "State", "kept_action", "state_of"]
+
+
+class KeptAction(Struct, frozen=True, kw_only=True):
+    """An action that was kept for a later yes. Comparing `state` tells what became of it."""
+
+    object: Literal["signoff.action"] = "signoff.action"
+    id: str
+    short_id: str
+    state: State
+    """`waits` for an answer, `approved` and waits for its executor, `running`, `succeeded`, `failed`, `not_run`,
+    `unknown` (it may have run), `denied`, `expired`, or `gone` (taken back)."""
+    executor: str | None
+    approval: Approval
+    """The question about it, with who decided and how the run went."""
+
+
+def kept_action(row: ApprovalRequest, now: datetime, *, exact: bool) -> KeptAction:
+    """How a kept action stands. `exact` shows it unmasked: only for the agent that asked."""
+    return KeptAction(
+        id=row.request_id,
+        short_id=row.short_id,
+        state=state_of(row),
+        executor=row.executor,
+        approval=approval_of(row, now, exact=exact),
+    )
+
+
+class Runs(Protocol):
+    """What starts an approved action in this process."""
+
+    async def run(self, row: ApprovalRequest, wait_s: float | None = None) -> ApprovalRequest:
+        """Claim and run it, once; the record after its end or after `wait_s` seconds. Raises `ActionRefused`."""
+        ...
+
+    def wake(self) -> None:
+        """Look for approved actions now."""
+        ...
+
+
+class Staged:
+    """Kept actions of all profiles. The rows here are the questions about them (`stages` is set)."""
+
+    def __init__(self, store: Store, broker: Broker, runs: Runs) -> None:
+        self._store = store
+        self._broker = broker
+        self._runs = runs
+
+    async def actions(self, profile: str, *, limit: int = 200, after: str | None = None) -> list[ApprovalRequest]:
+        """The kept actions of a profile, ended ones too, oldest first."""
+        return await self._store.find(ApprovalRequest, "staged", profile, limit=limit, after=after)
+
+    async def find(self, profile: str, reference: str) -> ApprovalRequest:
+        """The question about a kept action, by its own id or short id or by those of the staged request.
+
+        Raises `RequestNotFound`, also for a request that keeps nothing.
+        """
+        row = await self._broker.find(profile, reference)
+        if row.kept_as is not None:
+            row = await self._broker.get(profile, row.kept_as)
+            while row.superseded_by is not None:  # it was run again; the newest stands for it
+                row = await self._broker.get(profile, row.superseded_by)
+        if row.stages is None:
+            raise RequestNotFound
+        return row
+
+    async def approve(self, profile: str, reference: str, by: Actor, *, reason: str | None = None) -> ApprovalRequest:
+        """Approve it; its executor then runs it. Raises `ActionRefused`, `RequestNotFound`."""
+        return await self._answer(profile, reference, "once", by, reason)
+
+    async def reject(self, profile: str, reference: str, by: Actor, *, reason: str | None = None) -> ApprovalRequest:
+        """Deny it; it is not run. Raises `ActionRefused`, `RequestNotFound`."""
+        return await self._answer(profile, reference, "deny", by, reason)
+
+    async def replay(self, profile: str, reference: str, *, wait_s: float | None = None) -> ApprovalRequest:
+        """Run an approved action now, in this process; the record after its end, or after `wait_s` seconds.
+
+        Raises `RequestNotFound`, and `ActionRefused` with the code `not_approved`, `running`, `already_run`, `denied`,
+        `expired`, `unknown`, `cancelled`, `changed_since_review`, `not_run` or `no_executor`.
+        """
+        return await self._runs.run(await self.find(profile, reference), wait_s)
+
+    async def did_run(self, profile: str, reference: str, by: Actor) -> ApprovalRequest:
+        """Say of one that is `unknown` that it did run. Raises `ActionRefused`, `RequestNotFound`."""
+        row = await self.find(profile, reference)
+        change = partial(staging.did_run, profile=profile, request_id=row.request_id, by=by)
+        return await self._store.transact(change)
+
+    async def run_again(self, profile: str, reference: str, by: Actor) -> ApprovalRequest:
+        """Have one that is `unknown` run once more; the new record. Raises `ActionRefused`, `RequestNotFound`."""
+        row = await self.find(profile, reference)
+        change = partial(staging.run_again, profile=profile, request_id=row.request_id, by=by)
+        return await self._store.transact(change)
+
+    async def _answer(
+        self, profile: str, reference: str, choice: str, by: Actor, reason: str | None
+    ) -> ApprovalRequest:
+        row = await self.find(profile, reference)
+        decided = await self._broker.decide(profile, row.request_id, choice, by, reason=reason)
+        if decided.how == "lost":
+            raise staging.refusal(decided.row) or ActionRefused(
+                "It was approved already and waits for its executor.", code="already_approved", row=decided.row
+            )
+        return decided.row

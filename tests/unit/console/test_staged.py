@@ -1,0 +1,173 @@
+"""Kept actions on the console's pages: what their cards say and do, the list, the count in sessions. # part 5, 6"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Any
+
+from tests.unit.console.test_answering import events
+from tests.unit.console.world import Page, Person, Place
+
+from signoff.changes import staging
+from signoff.changes.common import emit
+from signoff.changes.staging import Ran
+from signoff.model import ApprovalRequest, Session, Tool
+from signoff.ports import Tx
+
+PAGE, DID, AGAIN = "/console/staged", "/console/staged/did-run", "/console/staged/run-again"
+
+
+async def kept(here: Place, name: str = "send_email", **facts: Any) -> ApprovalRequest:
+    """The question about a kept action of the cron session `weekly`."""
+    now = here.core.clock.now()
+    values: dict[str, Any] = {
+        "request_id": f"req-{name}",
+        "profile": "default",
+        "short_id": "R1R1R",
+        "session_id": "weekly",
+        "agent": "mailer",
+        "kind": "cron",
+        "action": Tool(name=name, arguments={"to": "214 addresses"}),
+        "digest": "d" * 64,
+        "timeout_s": 72 * 3600.0,
+        "created_at": now,
+        "decided_at": now,
+        "executor": "mailer",
+        "outcome": "staged",
+        **facts,
+    }
+
+    def change(tx: Tx) -> ApprovalRequest:
+        tx.put(Session(profile="default", session_id="weekly", kind="cron", agent="mailer", created_at=now))
+        row = staging.stage(tx, ApprovalRequest(**values))
+        tx.put(row)
+        emit(tx, "approval.resolved", row, outcome="staged")
+        return row
+
+    row = await here.core.store.transact(change)
+    return await here.core.broker.get("default", row.kept_as or "")
+
+
+async def ran(here: Place, row: ApprovalRequest, state: Any) -> ApprovalRequest:
+    """An executor starts it and says how it ended."""
+    start = partial(staging.start, profile="default", request_id=row.request_id, claim_id="run")
+    await here.core.store.transact(start)
+    settle = partial(staging.settle, profile="default", request_id=row.request_id, claim_id="run", ran=Ran(state=state))
+    return await here.core.store.transact(settle)
+
+
+async def decided(person: Person, row: ApprovalRequest, choice: str, **more: str) -> Any:
+    return await person.decide({"request_id": row.request_id}, choice, **more)
+
+
+async def test_pending_shows_it_with_its_executor_and_approving_runs_it(here: Place) -> None:
+    person, row = await here.person(), await kept(here)
+    page = await person.get("/console")
+    assert "Approving runs it now, as shown, by executor mailer." in page.text
+    assert "by cron job weekly, which went on without it." in page.text
+    assert ">Approve and run</button>" in page.text
+    assert "Staged: 1 waits" in page.text
+    told = await decided(person, row, "once")
+    assert (told["how"], told["text"]) == ("done", f"{row.short_id}: Approved. Executor mailer runs it now.")
+    assert "Waiting for executor mailer to start it." in told["html"]
+    assert "Approved by ann" in told["html"]
+    await ran(here, row, "succeeded")
+    late = await person.script(
+        "/console/decide",
+        {**(await person.get("/console")).fields("/console/logout"), "id": row.request_id, "choice": "once"}
+        | {"digest": row.digest},
+    )
+    assert late["how"] == "late" and f"{row.short_id}: Already run at " in late["text"]
+
+
+async def test_approving_all_that_is_listed_leaves_it(here: Place) -> None:
+    agent, person = await here.agent(), await here.person()
+    plain, row = await agent.ask(), await kept(here)
+    page = await person.get("/console")
+    assert "Approve 1 once…" in page.text and "Deny all 2" in page.text
+    listed = [(name, value) for name, value in _all(page)]
+    told = await person.script("/console/all", [*listed, ("choice", "once"), ("confirmed", "1")])
+    assert f"Left {row.short_id} · staged: needs its own answer" in told["lines"]
+    assert f"Approved {plain['short_id']}" in " ".join(told["lines"])
+    assert (await here.core.broker.get("default", row.request_id)).outcome is None
+
+
+def _all(page: Page) -> list[tuple[str, str]]:
+    form = re.search(r'<form [^>]*action="/console/all".*?</form>', page.text, re.DOTALL)
+    assert form is not None
+    return re.findall(r'name="(csrf|listed|next)" value="([^"]*)"', form[0])
+
+
+async def test_the_page_of_staged_ones_and_the_count_in_sessions(here: Place) -> None:
+    person = await here.person()
+    assert "No staged action needs anybody." in (await person.get(PAGE)).text
+    waits, lost, over = await kept(here, "one"), await kept(here, "two"), await kept(here, "three")
+    for row in (lost, over):
+        await decided(person, row, "once")
+    await ran(here, lost, "unknown")
+    await ran(here, over, "succeeded")
+    page = (await person.get(PAGE)).text
+    at = [page.index(f'id="r-{row.short_id}"') for row in (lost, waits, over)]
+    assert at == sorted(at) and page.index("<h2>Ended</h2>") < at[2]
+    assert "It did run" in page and "Run it again…" in page
+    sessions = (await person.get("/console/sessions")).text
+    assert '<a href="/console/staged">1 staged</a>' in sessions
+
+
+async def test_somebody_says_that_it_did_run(here: Place) -> None:
+    person, row = await here.person(), await kept(here)
+    await decided(person, row, "once")
+    await ran(here, row, "unknown")
+    page = await person.get(f"/console/r/{row.short_id}")
+    assert "Unknown: the executor stopped while it ran. It may have run." in page.text
+    form = page.fields(DID)
+    told = await person.script(DID, form)
+    assert (told["how"], told["text"]) == ("done", f"{row.short_id}: Noted: it did run.")
+    assert "ann says that it did run." in told["html"] and DID not in told["html"]
+    for path in (DID, AGAIN):
+        late = await person.script(path, form)
+        assert late["how"] == "late" and "Already run at " in late["text"]
+
+
+async def test_it_runs_again_after_a_second_step_and_only_once(stored: Place) -> None:
+    person, row = await stored.person(), await kept(stored)
+    await decided(person, row, "once")
+    await ran(stored, row, "unknown")
+    form = (await person.get(PAGE)).fields(AGAIN)
+    first = await person.script(AGAIN, form)
+    assert first["how"] == "confirm"
+    assert f"{row.short_id} may have run already. Run it once more?" in first["html"]
+    assert len(await stored.core.staged.actions("default")) == 1
+    told = await person.script(AGAIN, {**form, "confirmed": "1"})
+    _, again = await stored.core.staged.actions("default")
+    assert told["how"] == "done" and f"It runs once more now, as {again.short_id}." in told["text"]
+    assert (again.outcome, again.execution.state) == ("approved", "none")
+    late = await person.script(AGAIN, {**form, "confirmed": "1"})
+    assert late["how"] == "late"
+    assert len(await stored.core.staged.actions("default")) == 2
+
+
+async def test_who_looks_settles_nothing(here: Place) -> None:
+    person, looker, row = await here.person(), await here.person("ops"), await kept(here)
+    await decided(person, row, "once")
+    row = await ran(here, row, "unknown")
+    page = await looker.get(PAGE)
+    assert row.short_id in page.text and DID not in page.text and AGAIN not in page.text
+    form = {**page.fields("/console/logout"), "id": row.request_id, "confirmed": "1"}
+    for path in (DID, AGAIN):
+        assert (await looker.post(path, form)).status == 403
+    assert await here.core.broker.get("default", row.request_id) == row
+    assert len(await events(here, "tap.refused")) >= 1
+
+
+async def test_what_waits_or_is_none_is_not_settled(here: Place) -> None:
+    agent, person, row = await here.agent(), await here.person(), await kept(here)
+    form = {**(await person.get(PAGE)).fields("/console/logout"), "confirmed": "1"}
+    for path in (DID, AGAIN):
+        told = await person.script(path, {**form, "id": row.request_id})
+        assert told["how"] == "refused" and "still waits" in told["text"]
+        assert (await person.post(path, {**form, "id": "unknown"})).status == 404
+    plain = await agent.ask()
+    await person.decide(plain, "deny")
+    assert (await person.post(DID, {**form, "id": plain["request_id"]})).status == 404

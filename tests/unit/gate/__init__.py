@@ -1,0 +1,1 @@
+"""The tool gate, kept actions and their executors."""

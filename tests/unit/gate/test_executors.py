@@ -1,0 +1,269 @@
+"""Executors that are programs or addresses: what they are handed, and what is made of every way they can end."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import json
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.ports import free_port
+from tests.unit.core.harness import BY_ANN
+from tests.unit.gate.kept import MAIL, KeptWorld, profile_with
+
+from signoff.clock import SystemClock
+from signoff.errors import InvalidInput
+from signoff.executors import Call, Executors, checked_executor, program_environment
+from signoff.gate_pass import read_pass
+from signoff.model import replace
+from signoff.settings import ExecutorSettings, Profile
+from signoff.staged import state_of
+
+SECRET = "whsec_" + base64.b64encode(b"a secret of the tests, 32 bytes!").decode()
+CALL = Call(id="kept_1", profile="default", executor="x", action=MAIL, digest="d", session_id="job", gate_token="sgt_t")
+
+
+def executors(settings: ExecutorSettings) -> Executors:
+    """One executor `x`."""
+    return Executors({"default": Profile(executors={"x": settings})}, SystemClock())
+
+
+def program(script: str, *more: str) -> tuple[str, ...]:
+    """A Python program as argv."""
+    return (sys.executable, "-c", script, *more)
+
+
+# --- programs --------------------------------------------------------------------------------------
+
+
+async def test_a_program_reads_the_call_as_json_and_no_shell_reads_its_words(tmp_path: Path) -> None:
+    script = "import sys; open(sys.argv[1], 'wb').write(sys.stdin.buffer.read()); open(sys.argv[2], 'w')"
+    argv = program(script, str(tmp_path / "call"), str(tmp_path / "$(touch x); *"))
+    ran = await executors(ExecutorSettings(tools=("*",), command=argv)).run(CALL)
+    assert (ran.state, ran.exit_code) == ("succeeded", 0)
+    found = json.loads((tmp_path / "call").read_bytes())
+    assert found["action"] == {"kind": "tool", "name": "send_email", "arguments": MAIL.arguments}
+    assert (found["object"], found["id"], found["gate_token"]) == ("signoff.call", "kept_1", "sgt_t")
+    assert (tmp_path / "$(touch x); *").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "state", "code", "cause"),
+    [
+        ("pass", "succeeded", 0, None),
+        ("raise SystemExit(3)", "failed", 3, None),
+        ("import os; os.kill(os.getpid(), 9)", "unknown", 137, "executor_stopped"),
+        ("import time; time.sleep(60)", "unknown", None, "executor_timed_out"),
+        ("import sys; sys.stdin.close()", "succeeded", 0, None),
+    ],
+)
+async def test_how_a_program_ends(script: str, state: str, code: int | None, cause: str | None) -> None:
+    settings = ExecutorSettings(tools=("*",), command=program(script), timeout_s=3.0)
+    ran = await executors(settings).run(replace(CALL, session_id="x" * 200_000))
+    assert (ran.state, ran.exit_code, ran.cause) == (state, code, cause)
+
+
+async def test_a_program_that_does_not_exist_was_not_run() -> None:
+    ran = await executors(ExecutorSettings(tools=("*",), command=("/nowhere/mailer",))).run(CALL)
+    assert (ran.state, ran.cause) == ("not_run", "executor_unreachable")
+
+
+async def test_a_program_that_is_stopped_leaves_no_child(tmp_path: Path) -> None:
+    script = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\ntime.sleep(60)"
+    )
+    await executors(ExecutorSettings(tools=("*",), command=program(script), timeout_s=3.0)).run(CALL)
+    pid = int((tmp_path / "pid").read_text())
+    async with asyncio.timeout(10):
+        while _lives(pid):  # noqa: ASYNC110  # another process tells nobody of its end
+            await asyncio.sleep(0.01)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_program_does_not_inherit_the_gateways_settings() -> None:
+    environ = {"PATH": "/bin", "SIGNOFF_KEY": "k", "SIGNOFF_GATEWAY__STORE": "s"}
+    assert program_environment(environ) == {"PATH": "/bin"}
+
+
+async def test_a_function_that_takes_too_long_leaves_unknown() -> None:
+    async def slow(_call: Call) -> None:
+        await asyncio.sleep(60)
+
+    found = executors(ExecutorSettings(tools=("*",), timeout_s=0.05))
+    found.register("default", "x", slow)
+    ran = await found.run(CALL)
+    assert (ran.state, ran.cause) == ("unknown", "executor_timed_out")
+
+
+async def test_a_function_with_a_time_limit_of_its_own_fails_by_that() -> None:
+    async def impatient(_call: Call) -> None:
+        raise TimeoutError
+
+    found = executors(ExecutorSettings(tools=("*",)))
+    found.register("default", "x", impatient)
+    assert (await found.run(CALL)).state == "failed"
+
+
+# --- addresses -------------------------------------------------------------------------------------
+
+
+class Receiver:
+    """A receiver of calls on loopback. `answer` says what becomes of each."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[dict[str, str], bytes]] = []
+        self.answer: Callable[[], web.StreamResponse | None] = web.Response
+        self.hold_s = 0.0
+        self.port = 0
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Write the call down and answer."""
+        self.calls.append((dict(request.headers), await request.read()))
+        await asyncio.sleep(self.hold_s)
+        answer = self.answer()
+        if answer is None:
+            assert request.transport is not None
+            request.transport.close()
+            return web.Response()
+        return answer
+
+    def settings(self, **facts: Any) -> ExecutorSettings:
+        """An executor that posts here."""
+        url = f"http://127.0.0.1:{self.port}/run"
+        return ExecutorSettings(**{"tools": ("*",), "url": url, "secret": SECRET, "timeout_s": 3.0, **facts})
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    """A receiver that listens."""
+    made = Receiver()
+    app = web.Application()
+    app.router.add_post("/run", made.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    made.port = runner.addresses[0][1]
+    yield made
+    await runner.cleanup()
+
+
+async def test_a_call_is_posted_signed_under_its_id(receiver: Receiver) -> None:
+    ran = await executors(receiver.settings()).run(CALL)
+    assert ran.state == "succeeded"
+    ((headers, body),) = receiver.calls
+    assert headers["Idempotency-Key"] == headers["webhook-id"] == "kept_1"
+    assert abs(int(headers["webhook-timestamp"]) - time.time()) < 60
+    signed = f"kept_1.{headers['webhook-timestamp']}.".encode() + body
+    mac = hmac.new(base64.b64decode(SECRET.removeprefix("whsec_")), signed, hashlib.sha256).digest()
+    assert headers["webhook-signature"] == "v1," + base64.b64encode(mac).decode()
+    assert json.loads(body)["action"]["arguments"] == MAIL.arguments
+
+
+@pytest.mark.parametrize(
+    ("answer", "state", "code"),
+    [
+        (lambda: web.Response(status=204), "succeeded", None),
+        (lambda: web.Response(text="OK"), "succeeded", None),
+        (lambda: web.json_response({"status": "failed", "exit_code": 4}), "failed", 4),
+        (lambda: web.json_response({"status": "not_run"}), "not_run", None),
+        (lambda: web.json_response({"status": "perhaps"}), "unknown", None),
+        (lambda: web.Response(status=400), "failed", None),
+        (lambda: web.Response(status=500), "failed", None),
+        (lambda: web.Response(status=502), "unknown", None),
+        (lambda: web.Response(status=504), "unknown", None),
+        (lambda: web.Response(status=307, headers={"Location": "/run"}), "failed", None),
+        (lambda: None, "unknown", None),
+    ],
+)
+async def test_what_an_answer_means(
+    receiver: Receiver, answer: Callable[[], web.StreamResponse | None], state: str, code: int | None
+) -> None:
+    receiver.answer = answer
+    ran = await executors(receiver.settings()).run(CALL)
+    assert (ran.state, ran.exit_code) == (state, code)
+    assert len(receiver.calls) == 1  # whatever was answered, it is sent once
+
+
+async def test_an_answer_that_does_not_come_leaves_unknown(receiver: Receiver) -> None:
+    receiver.hold_s = 5.0
+    ran = await executors(receiver.settings(timeout_s=0.3)).run(CALL)
+    assert (ran.state, ran.cause) == ("unknown", "answer_lost")
+    assert len(receiver.calls) == 1
+
+
+async def test_where_nobody_listens_nothing_was_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("signoff.executors.CONNECT_PAUSES_S", (0.01,))
+    settings = ExecutorSettings(tools=("*",), url=f"http://127.0.0.1:{free_port()}/run", secret=SECRET, timeout_s=5.0)
+    ran = await executors(settings).run(CALL)
+    assert (ran.state, ran.cause) == ("not_run", "executor_unreachable")
+
+
+async def test_a_kept_call_is_run_by_an_address(make: Callable[..., KeptWorld], receiver: Receiver) -> None:
+    profile = replace(profile_with(), executors={"mailer": receiver.settings(tools=("send_email",))})
+    world = make(profile=profile)
+    await world.job()
+    world.start()
+    kept = await world.keep()
+    await world.staged.approve("default", kept.request_id, BY_ANN)
+    async with asyncio.timeout(10):
+        while state_of(await world.row(kept)) in ("approved", "running"):  # noqa: ASYNC110  # as above
+            await asyncio.sleep(0.01)
+    assert state_of(await world.row(kept)) == "succeeded"
+    ((_, body),) = receiver.calls
+    assert read_pass(json.loads(body)["gate_token"]).request_id == kept.request_id
+
+
+# --- which there are ---------------------------------------------------------------------------------
+
+
+def test_an_executor_is_known_where_it_can_be_run() -> None:
+    profile = Profile(
+        executors={
+            "program": ExecutorSettings(tools=("a",), command=("true",)),
+            "address": ExecutorSettings(tools=("b",), url="http://127.0.0.1:1", secret=SECRET),
+            "function": ExecutorSettings(tools=("c",)),
+        }
+    )
+    found = Executors({"default": profile}, SystemClock())
+    assert found.known() == [("default", "program"), ("default", "address")]
+    found.register("default", "function", print)
+    assert found.has("default", "function")
+    assert not found.has("other", "function")
+    assert not found.has("default", "nobody")
+    assert found.function_for("default", "c") is print
+    assert found.function_for("other", "c") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("new", ExecutorSettings()),
+        ("mailer", ExecutorSettings(tools=("other",))),
+        ("new", ExecutorSettings(tools=("send_email",))),
+    ],
+)
+def test_an_executor_that_clashes_is_refused(name: str, settings: ExecutorSettings) -> None:
+    with pytest.raises(InvalidInput):
+        checked_executor(profile_with(), name, settings)

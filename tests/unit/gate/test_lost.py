@@ -1,0 +1,148 @@
+"""Runs whose end nobody knows: claimants that live, die or are stopped, and what a person then says."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.unit.core.harness import BY_ANN
+from tests.unit.gate.kept import BY_BEN, KeptWorld, approved, lost
+
+from signoff.changes import staging
+from signoff.errors import ActionRefused
+from signoff.model import ApprovalRequest
+from signoff.staged import state_of
+
+DAY_S = 86400.0
+
+
+async def test_a_claimant_that_lives_keeps_its_claim(world: KeptWorld) -> None:
+    row = await approved(world)
+    world.hold = asyncio.Event()
+    running = asyncio.ensure_future(world.staged.replay("default", row.request_id))
+    async with asyncio.timeout(10):
+        while state_of(await world.row(row)) != "running":  # noqa: ASYNC110  # as above
+            await asyncio.sleep(0)
+    for _ in range(4):
+        await world.clock.advance(staging.LEASE_S / 2)
+        await world.sweeper.sweep()
+        await renewed(world, row)
+    assert state_of(await world.row(row)) == "running"
+    world.hold.set()
+    assert state_of(await running) == "succeeded"
+
+
+async def renewed(world: KeptWorld, row: ApprovalRequest) -> None:
+    """Return once the claim holds for more than half of its length."""
+    async with asyncio.timeout(10):
+        while True:
+            found = await world.row(row)
+            assert found.claim_by is not None
+            if (found.claim_by - world.clock.now()).total_seconds() > staging.LEASE_S / 2:
+                return
+            await asyncio.sleep(0)
+
+
+async def test_a_dead_claimant_leaves_unknown_and_never_a_second_run(world: KeptWorld) -> None:  # 1.4.9
+    row = await lost(world)
+    assert row.execution.cause == "executor_stopped"
+    assert row.outcome == "approved"
+    await world.advance(7 * DAY_S)
+    world.start()
+    await world.advance(60)
+    assert state_of(await world.row(row)) == "unknown"
+    assert world.ran == []
+
+
+async def test_a_late_result_of_a_lapsed_claim_is_taken(world: KeptWorld) -> None:
+    row = await lost(world)
+
+    def change(tx: object) -> ApprovalRequest:
+        return staging.settle(tx, "default", row.request_id, "dead", staging.Ran(state="succeeded"))  # type: ignore[arg-type]  # a transaction
+
+    assert state_of(await world.store.transact(change)) == "succeeded"
+
+
+async def test_somebody_says_that_it_did_run(world: KeptWorld) -> None:
+    row = await lost(world)
+    done = await world.staged.did_run("default", row.short_id, BY_BEN)
+    assert (state_of(done), done.execution.ended_by) == ("succeeded", BY_BEN)
+    with pytest.raises(ActionRefused) as error:
+        await world.staged.run_again("default", row.short_id, BY_BEN)
+    assert error.value.action_code == "already_run"
+    assert world.ran == []
+
+
+async def test_somebody_has_it_run_again(world: KeptWorld) -> None:
+    kept = await world.keep()
+    await world.flush()
+    await world.staged.approve("default", kept.request_id, BY_ANN)
+    await world.store.transact(lambda tx: staging.start(tx, "default", kept.request_id, "dead"))
+    await world.advance(staging.LEASE_S + 1)
+    world.start()
+    again = await world.staged.run_again("default", kept.request_id, BY_BEN)
+    assert (again.stages, again.decided_by, again.outcome) == (kept.stages, (BY_BEN,), "approved")
+    done = await world.until_ended(again)
+    assert state_of(done) == "succeeded"
+    assert [call.id for call in world.ran] == [again.request_id]
+    old = await world.row(kept)
+    assert (state_of(old), old.superseded_by) == ("unknown", again.request_id)
+    await world.flush()
+    assert (await world.copy(again)).request_id == again.request_id
+    with pytest.raises(ActionRefused):
+        await world.staged.run_again("default", kept.request_id, BY_ANN)
+    assert (await world.staged.find("default", kept.stages or "")).request_id == again.request_id
+    assert (await world.staged.find("default", kept.request_id)).request_id == kept.request_id
+
+
+@pytest.mark.parametrize("state", ["waits", "approved", "denied", "succeeded"])
+async def test_only_what_is_unknown_is_run_again(world: KeptWorld, state: str) -> None:
+    row = await world.keep()
+    if state in ("approved", "succeeded"):
+        await world.staged.approve("default", row.request_id, BY_ANN)
+    if state == "succeeded":
+        await world.staged.replay("default", row.request_id)
+    if state == "denied":
+        await world.staged.reject("default", row.request_id, BY_ANN)
+    for deed in (world.staged.run_again, world.staged.did_run):
+        with pytest.raises(ActionRefused):
+            await deed("default", row.request_id, BY_ANN)
+    assert state_of(await world.row(row)) == state
+
+
+async def test_a_gateway_that_stops_in_the_middle_leaves_unknown(world: KeptWorld) -> None:
+    row = await approved(world)
+    world.hold = asyncio.Event()
+    running = asyncio.ensure_future(world.staged.replay("default", row.request_id))
+    async with asyncio.timeout(10):
+        while not world.ran:  # noqa: ASYNC110  # as above
+            await asyncio.sleep(0)
+    await world.executing.aclose(0.0)
+    found = await world.row(row)
+    assert (state_of(found), found.execution.cause) == ("unknown", "executor_stopped")
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+async def test_what_runs_may_end_while_the_gateway_stops(world: KeptWorld) -> None:
+    row = await approved(world)
+    world.hold = asyncio.Event()
+    running = asyncio.ensure_future(world.staged.replay("default", row.request_id))
+    async with asyncio.timeout(10):
+        while not world.ran:  # noqa: ASYNC110  # as above
+            await asyncio.sleep(0)
+    asyncio.get_running_loop().call_later(0.01, world.hold.set)
+    await world.executing.aclose(10.0)
+    assert state_of(await running) == "succeeded"
+
+
+async def test_a_caller_that_goes_away_does_not_stop_the_run(world: KeptWorld) -> None:
+    row = await approved(world)
+    world.hold = asyncio.Event()
+    caller = asyncio.ensure_future(world.staged.replay("default", row.request_id))
+    async with asyncio.timeout(10):
+        while not world.ran:  # noqa: ASYNC110  # as above
+            await asyncio.sleep(0)
+    caller.cancel()
+    world.hold.set()
+    assert state_of(await world.until_ended(row)) == "succeeded"

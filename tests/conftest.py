@@ -31,6 +31,10 @@ SLOW = tuple(
         "unit/drill/test_drill.py",
         "unit/policy/test_costs.py",
         "unit/policy/test_properties.py",
+        "unit/cli/test_cli.py",
+        "unit/demo/test_demo.py",
+        "unit/terminal/test_prompts.py",
+        "platforms/test_telegram_network.py",
         "scenarios/test_several.py",
         "scenarios/test_several_deaf.py",
     )

@@ -34,7 +34,7 @@ from signoff.errors import (
     RequestNotFound,
 )
 from signoff.gate_pass import read_pass
-from signoff.ids import REQUEST_ID, new_id
+from signoff.ids import REQUEST_ID, is_short, new_id
 from signoff.model import (
     Action,
     Actor,
@@ -209,14 +209,16 @@ class Broker:
         return row
 
     async def find(self, profile: str, reference: str) -> ApprovalRequest:
-        """The record by its id or, in any case, its short id (the newest that bears it)."""
-        row = await self._store.get(ApprovalRequest, request_key(profile, reference))
-        if row is not None:
-            return row
-        rows = await self._store.find(ApprovalRequest, "short", joined(profile, reference.upper()))
-        if not rows:
-            raise RequestNotFound
-        return rows[-1]
+        """The record by its id or, in any case, its short id (the newest that bears it).
+
+        What looks like a short id is one first: ids are chosen by agents, and one that was spelt like the short id of
+        another question would draw to itself the answer that a person types to that one. Raises `RequestNotFound`.
+        """
+        if is_short(reference):
+            rows = await self._store.find(ApprovalRequest, "short", joined(profile, reference.upper()))
+            if rows:
+                return rows[-1]
+        return await self.get(profile, reference)
 
     async def pending(self, profile: str, *, limit: int = 200, after: str | None = None) -> list[ApprovalRequest]:
         """What waits in the whole profile, oldest first."""

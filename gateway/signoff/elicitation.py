@@ -158,9 +158,17 @@ def _bound(name: str, found: dict[str, Any], keyword: str) -> float | None:
     value = found.get(keyword)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _finite(value):
         raise _bad(f"{keyword} of {name!r} is no number")
     return value
+
+
+def _finite(value: float) -> bool:
+    """Whether a number can be compared and shown; a whole number of JSON may have any length."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 # --- what people read of it ----------------------------------------------------------------------
@@ -321,7 +329,7 @@ def _checked_boolean(field: Field, value: Any) -> bool:
 
 def _checked_number(field: Field, value: Any) -> float:
     whole = field.kind == "integer"
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _finite(value):
         raise _wrong(field, f"must be a {_WORDS[field.kind]}")
     if whole and value != int(value):
         raise _wrong(field, "must be a whole number")

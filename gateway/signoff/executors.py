@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import contextvars
 import inspect
 import logging
 import os
@@ -24,6 +25,7 @@ from signoff.changes.staging import LOST_CLAIMANT, Ran
 from signoff.errors import InvalidInput
 from signoff.gating import named
 from signoff.held_pass import HeldPass, holding
+from signoff.hooks.lane import Lane
 from signoff.hooks.signing import signed
 from signoff.model import Action, Actor, ApprovalRequest, Tool
 from signoff.ports import Clock
@@ -35,7 +37,10 @@ TIMED_OUT, LOST, UNREACHABLE = "executor_timed_out", "answer_lost", "executor_un
 """Causes of an execution that did not start, or whose end nobody knows."""
 CONNECT_PAUSES_S = (0.5, 1.0, 2.0, 4.0)
 """Waits between tries to reach an address: until a connection stands, nothing was sent, so a try costs nothing."""
-MAX_ANSWER_BYTES = 64 * 1024
+MAX_ANSWER_BYTES = 1024**2
+"""The longest answer that is read; of a longer one nobody knows what it says."""
+EXIT_CODES = range(-(2**31), 2**32)
+"""What a receiver may report: as for results of agents, any code of any system."""
 _UNSURE = frozenset({502, 504})
 """What a proxy answers when it lost the receiver's answer: the receiver may have acted."""
 
@@ -87,11 +92,21 @@ RunsCall = Callable[[Call], Any]
 
 
 async def called(run: Callable[[Any], Any], given: Any) -> Any:
-    """What a function of the program gives; one that is not asynchronous runs in a thread, with this context."""
+    """What a function of the program gives; one that is not asynchronous runs in a thread of its own, in this context.
+
+    Of its own, for the threads that the loop shares out are few, and one that never returns would keep its place.
+    """
     if inspect.iscoroutinefunction(run):
         return await run(given)
-    value = await asyncio.to_thread(run, given)
-    return await value if inspect.isawaitable(value) else value
+    context = contextvars.copy_context()
+    lane = Lane("signoff-tool", lambda each: context.run(run, each))
+    try:
+        returned = await lane.call(given)
+    finally:
+        lane.close()
+    if returned.error is not None:
+        raise returned.error
+    return await returned.value if inspect.isawaitable(returned.value) else returned.value
 
 
 def checked_executor(profile: Profile, name: str, settings: ExecutorSettings) -> ExecutorSettings:
@@ -171,7 +186,11 @@ async def _run_function(run: RunsCall, call: Call, timeout_s: float) -> Ran:
         if limit.expired():
             return Ran(state="unknown", cause=TIMED_OUT)
         return _failed(call)
-    except Exception:  # somebody else's code: whatever it raises, this run failed
+    except asyncio.CancelledError:
+        if (task := asyncio.current_task()) is not None and task.cancelling():
+            raise
+        return _failed(call)  # nobody cancelled this run: it is the function's own
+    except (Exception, SystemExit):  # somebody else's code: whatever it raises, this run failed
         return _failed(call)
     return Ran(state="succeeded")
 
@@ -227,10 +246,13 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
 
 
 class _Answer(Struct):
-    """What a receiver may say of the run; without a body, a status of 200 to 299 says that it succeeded."""
+    """What a receiver may say of the run; without a body, a status of 200 to 299 says that it succeeded.
 
-    status: str = "succeeded"
-    exit_code: int | None = None
+    The fields take any value: one that is spelt wrongly must not pass for an answer that says nothing.
+    """
+
+    status: Any = "succeeded"
+    exit_code: Any = None
 
 
 async def _post(settings: ExecutorSettings, call_id: str, document: bytes, clock: Clock) -> Ran:
@@ -261,8 +283,12 @@ async def _post_once(settings: ExecutorSettings, call_id: str, document: bytes, 
         aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), trust_env=away, timeout=no_limit) as http,
         http.post(settings.url, data=document, headers=headers, allow_redirects=False) as response,
     ):
-        body = await response.content.read(MAX_ANSWER_BYTES)
-        return _told(response.status, body)
+        body = bytearray()
+        async for piece in response.content.iter_any():  # to its end: the first piece may be half a word
+            body += piece
+            if len(body) > MAX_ANSWER_BYTES:
+                raise ValueError("the answer is too long")
+        return _told(response.status, bytes(body))
 
 
 def _told(status: int, body: bytes) -> Ran:
@@ -274,6 +300,8 @@ def _told(status: int, body: bytes) -> Ran:
         answer = msgspec.json.decode(body, type=_Answer) if body.strip() else _Answer()
     except msgspec.MsgspecError:
         answer = _Answer()  # it answered in words of its own, with a status that says it is done
+    code = answer.exit_code
     if answer.status not in ("succeeded", "failed", "not_run"):
         return Ran(state="unknown", cause=LOST)
-    return Ran(state=answer.status, exit_code=answer.exit_code)  # type: ignore[arg-type]  # one of the three
+    exit_code = code if type(code) is int and code in EXIT_CODES else None
+    return Ran(state=answer.status, exit_code=exit_code)

@@ -81,16 +81,17 @@ class Gate:
     ) -> Called:
         """Call a tool. `run` is the program's own function for it; without one, the registered executor's is used.
 
-        Without `session_id` it is asked in the bound session (`signoff.context`). `arguments` must be plain JSON
-        values, since they are kept exactly. `gate_token` is what a gate elsewhere gave for this call. What the tool
-        raises is raised here, after it was reported. Raises `InvalidInput`,
+        Without `session_id` it is asked in the bound session (`signoff.context`). `arguments` of a call that needs
+        a person must be plain JSON values, since they are kept exactly. `gate_token` is what a gate
+        elsewhere gave for this call. What the tool raises is raised here, after it was reported. Raises `InvalidInput`,
         `SessionNotFound`, `TurnNotFound`, `ClaimRefused`, `GatePassRefused`.
         """
         action = Tool(name=tool, arguments=arguments)
-        check_exact(action)
         asker = asker_of(profile_of(profile), session_id, turn_id, tool_call_id)
         runs = self._runner(asker.profile, tool, run)
         wanted = gate_mode(self._broker.profile(asker.profile).approvals.tool_gate, tool)
+        if wanted:
+            check_exact(action)
         held = take(asker.profile, action) if wanted and gate_token is None else None
         if held is not None:
             await self._use(held)

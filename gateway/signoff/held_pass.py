@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from signoff.digest import digest_of
 from signoff.model import Action
 
 
@@ -36,7 +37,10 @@ def holding(held: HeldPass) -> Iterator[None]:
 def take(profile: str, action: Action) -> HeldPass | None:
     """The token for exactly this call, where the one above holds it and nobody took it yet."""
     held = _HELD.get()
-    if held is None or held.taken or held.profile != profile or held.action != action:
+    if held is None or held.taken or held.profile != profile or not isinstance(action, type(held.action)):
+        return None
+    # By their digests: Python takes 1, 1.0 and True for equal, and a tool may not.
+    if digest_of(held.action, held.host) != digest_of(action, held.host):
         return None
     held.taken = True
     return held

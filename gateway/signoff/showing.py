@@ -126,5 +126,6 @@ def _form(row: ApprovalRequest) -> tuple[FormField, ...]:
 
 
 def _form_field(field: Field) -> FormField:
-    label = shown(field.title or field.name, prose=True)
+    # On one line and short, for what a terminal wraps would stand there like words of our own.
+    label = safe_name(field.title or field.name).replace("\n", " ")
     return FormField(field=field, label=label, hint=shown(field_line(field), prose=True))

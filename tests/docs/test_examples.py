@@ -89,6 +89,8 @@ SAYS = {
     "docs/embedding.md": ["Approved once. Run exactly this action, once, now."] * 2,
 }
 """What the blocks of a page must print. A page with blocks that run stands here."""
+QUICK = {"README.md", "docs/commands.md", "docs/contexts.md", "docs/embedding.md", "docs/staged.md"}
+"""The pages whose blocks the quick suite runs; the heavy run has all."""
 WITHIN_S = 40.0
 
 ALL = [block for page in PAGES for block in blocks(page)]
@@ -120,7 +122,9 @@ def test_a_configuration_loads(block: Block, tmp_path: Path) -> None:
             point.load().config_type(**settings)
 
 
-@pytest.mark.parametrize("page", sorted(SAYS))
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[] if page in QUICK else [pytest.mark.heavy]) for page in sorted(SAYS)]
+)
 async def test_blocks(page: str, tmp_path: Path) -> None:
     script = "\n".join(_step(block) for block in RUN if name_of(block) == page)
     async with telegram() as (place, url):

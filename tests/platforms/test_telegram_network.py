@@ -134,6 +134,7 @@ async def drained(telegram: TelegramPlatform) -> None:
 # Polling
 
 
+@pytest.mark.quick
 async def test_updates_wait_until_they_are_confirmed(bot: Bot, telegram: TelegramPlatform) -> None:
     for text in ("/one", "/two", "/three"):
         await telegram.say(ANA, ANA, text)
@@ -230,6 +231,7 @@ async def test_each_bot_has_its_own_updates_and_dialogues(bot: Bot, telegram: Te
 # Webhook
 
 
+@pytest.mark.quick
 async def test_webhook_delivers_until_it_is_taken(anywhere: TelegramPlatform) -> None:
     hook = Hook(500, 403)
     async with hook.listening() as url, bot_of(anywhere) as bot:
@@ -441,6 +443,7 @@ async def test_mistakes_in_tests_are_told_alike(
         await act(anywhere)
 
 
+@pytest.mark.quick
 async def test_control_is_closed_unless_asked_for(telegram: TelegramPlatform) -> None:
     url = (await telegram.where()).url
     async with ClientSession() as session, session.post(f"{url}/_control/up", json={}) as answer:

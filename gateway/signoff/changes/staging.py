@@ -82,6 +82,7 @@ def stage(tx: Tx, draft: ApprovalRequest) -> ApprovalRequest:
         why=draft.why,
         rung=draft.rung,
         choices=CHOICES,
+        threshold=draft.threshold,
         destinations=draft.destinations,
         timeout_s=draft.timeout_s,
         created_at=tx.now,

@@ -18,21 +18,22 @@ from signoff.rows import request_key
 from signoff.server.core import Core
 from signoff.wording import t
 
-MOST_READ = 5000
 PAGE = 500
 ENDED = 30
 """So many ended ones stand below those that still need somebody, the newest first."""
 
 
 async def kept(core: Core, profile: str) -> list[ApprovalRequest]:
-    """The kept actions of a profile, oldest first."""
+    """The kept actions of a profile that need somebody, and the newest of the others, oldest first.
+
+    All are read, however many there were in the years before, since what waits stands behind them.
+    """
     found: list[ApprovalRequest] = []
     after: str | None = None
-    while len(found) < MOST_READ:
-        rows = await core.staged.actions(profile, limit=PAGE, after=after)
-        found += rows
-        if len(rows) < PAGE:
-            break
+    while rows := await core.staged.actions(profile, limit=PAGE, after=after):
+        ended = [row for row in found if row.outcome is not None and not unsure(row)]
+        dropped = {row.request_id for row in ended[:-ENDED]}
+        found = [*(row for row in found if row.request_id not in dropped), *rows]
         after = request_key(profile, rows[-1].request_id)
     return found
 

@@ -233,7 +233,9 @@ def _tool_gate(subject: Subject) -> Verdict | None:
     wanted = "Nobody is there to ask" if context.tool_gate == "inline" else "It is kept for a later yes"
     if context.can_stage:
         reason = f"{wanted}; a person decides later (approvals.tool_gate)."
-        return _staged(subject, "tool_gate", TOOL_GATE, reason)
+        # A job's own setting stands above what was granted; naming a tool must not let it run where it would not.
+        alone = not context.somebody and _unattended_setting(context)[1] != "approve"
+        return msgspec.structs.replace(_staged(subject, "tool_gate", TOOL_GATE, reason), once_only=alone)
     description, severity = describe(subject)
     return Verdict(
         verdict="block",

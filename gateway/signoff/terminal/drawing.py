@@ -64,8 +64,15 @@ class Drawing:
         if not margin:
             self.line(part.text, style)
             return
+        self._beside(margin, part.text, style)
+
+    def quoted(self, text: str) -> None:
+        """Words that are not Signoff's own, each line of them beside a margin."""
+        self._beside(MARGINS["code"], text, STYLES["code"])
+
+    def _beside(self, margin: str, text: str, style: str) -> None:
         # Wrapped here, for a line that the terminal wraps would go on without its margin, like words of our own.
-        for line in wrapped(part.text, max(NARROWEST, self._console.width) - cell_len(margin)):
+        for line in wrapped(text, max(NARROWEST, self._console.width) - cell_len(margin)):
             self._console.print(Text.assemble((margin, "dim"), (line, style)))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from signoff.authorize import local_actor
-from signoff.errors import AlreadyResolved, InvalidInput, SignoffError
+from signoff.errors import AlreadyResolved, InvalidInput, SignoffError, StoreError
 from signoff.ids import new_id
 from signoff.model import ApprovalRequest, Cause, Change, Session
 from signoff.rows import session_key
@@ -23,6 +24,10 @@ from signoff.terminal.tty import CONTROLLING
 if TYPE_CHECKING:
     from signoff.verbs import Verbs
 
+log = logging.getLogger("signoff.terminal")
+
+RETRY_S = 1.0
+"""After a store that failed."""
 MOST_BELOW = 1000
 """Sessions below the one that is prompted for; more children are not looked at."""
 
@@ -93,7 +98,13 @@ class TerminalPrompt:
         while self.gone is None:
             await self._changed.wait()
             self._changed.clear()
-            row = await self._next()
+            try:
+                row = await self._next()
+            except StoreError as error:  # it is looked for again, or what waits would stand before nobody
+                log.error("terminal.unread: %s", error)
+                await asyncio.sleep(RETRY_S)
+                self._changed.set()
+                continue
             if row is None:
                 continue
             self._changed.set()

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from signoff.display import shown
 from signoff.elicitation import from_text
 from signoff.errors import AlreadyResolved, ChoiceNotOffered, InvalidInput
 from signoff.shown_card import FormField, ShownCard, Way
@@ -59,7 +60,7 @@ async def converse(tty: Tty, side: Side, request_id: str) -> bool:
         except AlreadyResolved:
             return False
         except (ChoiceNotOffered, InvalidInput) as error:
-            drawing.line(error.message)
+            drawing.line(shown(error.message, prose=True))  # it may name a field, whose name is the server's
             continue
         drawing.line(told, "bold")
         return True
@@ -115,7 +116,7 @@ class _Talk:
 
     async def _field(self, each: FormField) -> Any:
         """The value of one field; None where it was left out."""
-        self._drawing.line(each.hint)
+        self._drawing.quoted(each.hint)
         while True:
             text = await self._tty.ask(f"{each.label}: ")
             if not text.strip() and not each.field.required:

@@ -95,6 +95,7 @@ def one_line(done: Done) -> str:
 # --- run -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick
 async def test_run_runs_what_was_approved_once_and_reports(shell: Shell, gateway: FakeGateway) -> None:
     gateway.outcome = "approved"
     argv = ("sh", "-c", 'echo $0 "$1"', "a", "b  c")
@@ -122,6 +123,7 @@ async def test_run_ends_as_the_command_did(shell: Shell, gateway: FakeGateway, s
     assert (row["execution"]["state"], row["execution"]["exit_code"]) == ("failed", code)
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("outcome", "code"), [("denied", 77), ("timeout", 77), ("blocked", 77), ("staged", 79), ("notify_failed", 75)]
 )
@@ -142,6 +144,7 @@ async def test_run_in_a_declared_session_leaves_it_alone(shell: Shell, gateway: 
     assert (await shell("run", "--session", "chat-2", "true")).code == 75
 
 
+@pytest.mark.quick
 async def test_interrupting_run_withdraws(shell: Shell, gateway: FakeGateway) -> None:
     process = await shell.start("run", "touch", "made")
     request_id = await gateway.asked()
@@ -325,6 +328,7 @@ async def test_wrong_usage_is_one_line_and_exit_code_2(
     assert said in one_line(done)
 
 
+@pytest.mark.quick
 async def test_without_a_gateway(shell: Shell) -> None:
     for arguments in (["pending"], ["run", "true"], ["ask", "x"], ["approve", "x"]):
         done = await shell(*arguments)
@@ -339,6 +343,7 @@ async def test_without_a_gateway(shell: Shell) -> None:
 # --- operators -------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick
 async def test_pending_approve_and_deny(shell: Shell, gateway: FakeGateway) -> None:
     assert (await shell("pending")).out == "Nothing waits for an answer.\n"
     process = await shell.start("run", "--shell", "echo a\u202eb")
@@ -433,6 +438,7 @@ async def test_the_reader_of_the_output_may_go(shell: Shell, gateway: FakeGatewa
 # --- parts -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.quick
 def test_every_command_is_there() -> None:
     with cli.make_context("signoff", ["--help"], resilient_parsing=True) as context:
         for name in COMMANDS:
@@ -447,6 +453,7 @@ def record(**facts: Any) -> ApprovalRecord:
     return msgspec.convert({**base, **facts}, ApprovalRecord)
 
 
+@pytest.mark.quick
 def test_nobody_to_ask_is_told_from_a_refusal() -> None:
     blocked = record(status="resolved", outcome="blocked")
     assert code_of_record(blocked) == 77
@@ -454,6 +461,7 @@ def test_nobody_to_ask_is_told_from_a_refusal() -> None:
     assert code_of_record(msgspec.structs.replace(blocked, decided_by=by)) == 75
 
 
+@pytest.mark.quick
 def test_the_countdown_line() -> None:
     waiting = record(short_id="K7M2Q", destinations=["telegram:5"], expires_at="2026-01-01T00:04:30Z")
     assert waiting_line(waiting, waiting.created_at) == "Waiting for an answer to K7M2Q in telegram:5: 4 min left"

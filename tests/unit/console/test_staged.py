@@ -6,12 +6,14 @@ import re
 from functools import partial
 from typing import Any
 
+import pytest
 from tests.unit.console.test_answering import events
 from tests.unit.console.world import Page, Person, Place
 
 from signoff.changes import staging
 from signoff.changes.common import emit
 from signoff.changes.staging import Ran
+from signoff.console import actions
 from signoff.model import ApprovalRequest, Session, Tool
 from signoff.ports import Tx
 
@@ -113,6 +115,23 @@ async def test_the_page_of_staged_ones_and_the_count_in_sessions(here: Place) ->
     assert "It did run" in page and "Run it again…" in page
     sessions = (await person.get("/console/sessions")).text
     assert '<a href="/console/staged">1 staged</a>' in sessions
+
+
+async def test_what_needs_somebody_is_seen_however_many_there_were(
+    here: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(actions, "PAGE", 2)
+    monkeypatch.setattr(actions, "ENDED", 3)
+    person, lost = await here.person(), await kept(here, "lost")
+    await decided(person, lost, "once")
+    await ran(here, lost, "unknown")
+    ended = [await kept(here, f"old-{number}") for number in range(9)]
+    for row in ended:
+        await decided(person, row, "deny")
+    waits = await kept(here, "waits")
+    page = (await person.get(PAGE)).text
+    shown = {row.short_id for row in (lost, waits, *ended) if f'id="r-{row.short_id}"' in page}
+    assert shown == {lost.short_id, waits.short_id, *(row.short_id for row in ended[-3:])}
 
 
 async def test_somebody_says_that_it_did_run(here: Place) -> None:

@@ -98,6 +98,7 @@ def terminal(folder: Path, **settings: int) -> Iterator[Terminal]:
         os.close(made.master)
 
 
+@pytest.mark.quick
 def test_it_plays_by_itself_plainly_and_leaves_nothing_behind(tmp_path: Path) -> None:
     done = run(tmp_path, "--auto")
     assert (done.returncode, done.stderr) == (0, "")

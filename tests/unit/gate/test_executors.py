@@ -9,6 +9,7 @@ import hmac
 import json
 import os
 import sys
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -125,6 +126,34 @@ async def test_a_function_with_a_time_limit_of_its_own_fails_by_that() -> None:
     assert (await found.run(CALL)).state == "failed"
 
 
+async def _exits(_call: Call) -> None:
+    raise SystemExit(1)
+
+
+async def _gives_up(_call: Call) -> None:
+    raise asyncio.CancelledError
+
+
+@pytest.mark.parametrize("run", [_exits, _gives_up, lambda _call: sys.exit(1), lambda _call: next(iter(()))])
+async def test_a_function_that_would_end_the_gateway_fails(run: Callable[[Call], Any]) -> None:
+    found = executors(ExecutorSettings(tools=("*",)))
+    found.register("default", "x", run)
+    assert (await found.run(CALL)).state == "failed"
+
+
+async def test_functions_that_hang_leave_the_threads_of_the_loop_alone() -> None:
+    over = threading.Event()
+    found = executors(ExecutorSettings(tools=("*",), timeout_s=0.05))
+    found.register("default", "x", lambda _call: over.wait(30))
+    try:
+        runs = await asyncio.gather(*(found.run(CALL) for _ in range(40)))
+        assert {ran.cause for ran in runs} == {"executor_timed_out"}
+        async with asyncio.timeout(5):
+            assert await asyncio.to_thread(lambda: "answered") == "answered"
+    finally:
+        over.set()
+
+
 # --- addresses -------------------------------------------------------------------------------------
 
 
@@ -189,6 +218,10 @@ async def test_a_call_is_posted_signed_under_its_id(receiver: Receiver) -> None:
         (lambda: web.json_response({"status": "failed", "exit_code": 4}), "failed", 4),
         (lambda: web.json_response({"status": "not_run"}), "not_run", None),
         (lambda: web.json_response({"status": "perhaps"}), "unknown", None),
+        (lambda: web.json_response({"status": None}), "unknown", None),
+        (lambda: web.json_response({"status": "failed", "exit_code": "4"}), "failed", None),
+        (lambda: web.json_response({"status": "failed", "exit_code": 10**30}), "failed", None),
+        (lambda: web.Response(text="x" * (2 * 1024**2)), "unknown", None),
         (lambda: web.Response(status=400), "failed", None),
         (lambda: web.Response(status=500), "failed", None),
         (lambda: web.Response(status=502), "unknown", None),
@@ -204,6 +237,28 @@ async def test_what_an_answer_means(
     ran = await executors(receiver.settings()).run(CALL)
     assert (ran.state, ran.exit_code) == (state, code)
     assert len(receiver.calls) == 1  # whatever was answered, it is sent once
+
+
+async def test_an_answer_that_comes_in_pieces_is_read_to_its_end() -> None:
+    answered = asyncio.Event()
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(int(head.lower().partition(b"content-length:")[2].split()[0]))
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for piece in (b'{"status": "fai', b'led", "exit_code": 4}', b""):
+            writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            await writer.drain()
+            await asyncio.sleep(0.05)
+        writer.close()
+        await writer.wait_closed()
+        answered.set()
+
+    async with await asyncio.start_server(handle, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
+        ran = await executors(ExecutorSettings(tools=("*",), url=url, secret=SECRET, timeout_s=5.0)).run(CALL)
+        await answered.wait()
+    assert (ran.state, ran.exit_code) == ("failed", 4)
 
 
 async def test_an_answer_that_does_not_come_leaves_unknown(receiver: Receiver) -> None:

@@ -215,8 +215,41 @@ def test_a_held_token_is_of_one_profile_and_call() -> None:
     with holding(held):
         assert take("two", MAIL) is None
         assert take("one", Tool(name="send_email", arguments={})) is None
+        assert take("one", Command(command="send_email")) is None
         assert take("one", MAIL) is held
         assert take("one", MAIL) is None
+
+
+@pytest.mark.parametrize(("held", "called"), [(1, True), (0, False)])
+def test_a_held_token_is_not_for_what_only_python_takes_for_equal(held: Any, called: Any) -> None:
+    with holding(HeldPass("one", Tool(name="wipe", arguments={"all": held}), None, "t")):
+        assert take("one", Tool(name="wipe", arguments={"all": called})) is None
+        assert take("one", Tool(name="wipe", arguments={"all": held})) is not None
+
+
+async def test_arguments_of_a_call_that_needs_nobody_are_the_programs_own(world: KeptWorld) -> None:
+    called = await world.gate.call("read_mail", {"ids": {1, 2}}, session_id="s", run=lambda given: sum(given["ids"]))
+    assert (called.outcome, called.value) == ("ran", 3)
+
+
+async def test_what_is_done_to_the_arguments_later_changes_nothing(world: KeptWorld) -> None:
+    """Neither the caller, while a person looks at them, nor the tool, while it runs, changes what is kept."""
+    given: dict[str, Any] = {"to": ["ana"], "n": 1}
+    ran: list[dict[str, Any]] = []
+
+    def run(arguments: dict[str, Any]) -> None:
+        ran.append({"to": list(arguments["to"])})
+        arguments.clear()
+
+    asked = asyncio.ensure_future(world.gate.call(MAIL.name, given, session_id="s", run=run))
+    async with asyncio.timeout(10):
+        while not (rows := await world.broker.pending("default")):
+            await asyncio.sleep(0)
+            given["to"].append("everybody")
+    await world.decide(rows[0], "once")
+    assert (await asked).outcome == "ran"
+    assert ran == [{"to": ["ana"]}]
+    assert (await world.row(rows[0])).action == Tool(name=MAIL.name, arguments={"to": ["ana"], "n": 1})
 
 
 async def running(world: KeptWorld) -> tuple[ApprovalRequest, str]:

@@ -120,6 +120,19 @@ async def test_the_life_of_a_kept_action(kept: Kept) -> None:  # 1.4.10
         assert refused.body["error"]["type"] == "conflict_error"
 
 
+async def test_an_id_spelt_like_a_short_one_draws_no_answer_to_itself(kept: Kept) -> None:
+    agent, approver = await kept.callers()
+    record = await kept.keep(agent)
+    short = str((await approver("GET", "/v1/actions")).body["data"][0]["short_id"])
+    other = {"kind": "tool", "name": "send_email", "arguments": {"to": "everybody"}}
+    for spelt in (short, short.lower()):
+        await kept.keep(agent, request_id=spelt, action=other)
+        assert (await approver("GET", f"/v1/approvals/{spelt}")).body["request_id"] == record["kept_as"]
+        answered = await approver("POST", f"/v1/actions/{spelt}/{'approve' if spelt == short else 'replay'}")
+        assert answered.body.get("id", record["kept_as"]) == record["kept_as"]
+    assert set(kept.ran) <= {record["kept_as"]}
+
+
 async def test_rejected_with_a_reason(kept: Kept) -> None:
     agent, approver = await kept.callers()
     record = await kept.keep(agent)

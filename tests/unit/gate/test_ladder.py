@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.unit.core.harness import BY_ANN, PLACE
@@ -66,6 +67,21 @@ async def test_a_standing_approval_lets_it_run(make: Callable[..., KeptWorld]) -
     assert called.outcome == "ran"
     assert called.record is not None
     assert [actor.type for actor in called.record.decided_by] == ["grant"]
+
+
+@pytest.mark.parametrize(("mode", "outcome"), [("deny", "staged"), ("defer", "staged"), ("approve", "ran")])
+async def test_a_job_stands_above_what_was_granted_though_the_gate_names_the_tool(  # 1.3.2, #60505
+    make: Callable[..., KeptWorld], mode: Any, outcome: str
+) -> None:
+    profile = profile_with()
+    world = make(profile=replace(profile, approvals=replace(profile.approvals, cron_mode=mode)))
+    await world.session()
+    await world.job()
+    asked = await world.ask(MAIL)
+    await world.decide(asked, "always")
+    called = await world.gate.call("send_email", {"to": "ben"}, session_id="job")
+    assert called.outcome == outcome
+    assert (await world.gate.call("send_email", {"to": "ben"}, session_id="s")).outcome == "ran"
 
 
 async def test_it_is_asked_at_once_where_somebody_is_there(world: KeptWorld) -> None:  # 1.4.2

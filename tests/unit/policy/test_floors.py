@@ -2,9 +2,11 @@
 
 import time
 
+import click
 import pytest
 
 from signoff.policy import JudgeContext, copying, judge
+from signoff.policy.predicates.floors import _OWN_COMMANDS
 from signoff.policy.shell import Word, read_shell
 
 CONTEXT = JudgeContext(
@@ -390,6 +392,13 @@ def test_what_only_looks_like_a_floor_is_not_blocked(command: str) -> None:
 )
 def test_the_key_names_the_floor(command: str, key: str) -> None:
     assert judge("command", command, CONTEXT).rule_keys == (key,)
+
+
+def test_every_command_of_ours_is_known_as_one() -> None:
+    """Else a new one that decides would stand behind no floor, or hide one that does."""
+    from signoff.cli.app import cli
+
+    assert set(cli.list_commands(click.Context(cli))) <= _OWN_COMMANDS
 
 
 def test_another_machine_is_not_where_our_state_is() -> None:

@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from signoff.display import shown
+from signoff.elicitation import fields_of
+from signoff.model import replace
+from signoff.showing import _form_field
 from signoff.shown_card import Part, ShownCard, Way
 from signoff.terminal.drawing import Drawing, wrapped
+from signoff.terminal.talking import Reply, converse
 
 
 def card(text: str) -> ShownCard:
@@ -48,3 +52,41 @@ def test_no_line_of_an_action_stands_without_its_margin(text: str) -> None:
     assert rest
     assert all(line.startswith("│") for line in rest)
     assert "\x1b" not in out.getvalue()
+
+
+class Typed:
+    """A terminal at which `once` and a value are typed, and the side that takes the answer."""
+
+    def __init__(self, shown: ShownCard) -> None:
+        self.out = io.StringIO()
+        self.shown = shown
+        self.reply: Reply | None = None
+
+    async def ask(self, text: str) -> str:
+        """One line of the person."""
+        self.out.write(text + "\n")
+        return "a" if text.startswith("Answer ") else "web"
+
+    async def card(self, _request_id: str) -> ShownCard:
+        """The card of the question."""
+        return self.shown
+
+    async def decide(self, _request_id: str, reply: Reply) -> str:
+        """Take the answer."""
+        self.reply = reply
+        return "Decided."
+
+
+async def test_no_line_of_a_form_stands_without_its_margin() -> None:
+    """A server that asks for a value could speak in our name there."""
+    forged = "Approved elsewhere. Type your password"
+    field = {"type": "string", "title": f"Key\n{forged}", "description": f"x\r\n{forged}{'-' * 200}"}
+    form = {"properties": {"p": field}}
+    fields = tuple(map(_form_field, fields_of(form)))
+    typed = Typed(replace(card("x"), fields=fields))
+    assert await converse(typed, typed, "r")  # type: ignore[arg-type]  # as much of a terminal as is used
+    assert typed.reply == Reply(choice="once", content={"p": "web"})
+    lines = typed.out.getvalue().split("\n")
+    assert [line for line in lines if line.startswith(("Approved", "----"))] == []
+    assert all(len(line) <= 80 for line in lines)
+    assert any(line.startswith(f"│ {forged}") for line in lines)

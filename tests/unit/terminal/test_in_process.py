@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.unit.terminal.typist import READY, Typist
 
-from signoff.errors import InvalidInput, SessionNotFound
+from signoff.errors import InvalidInput, SessionNotFound, StoreError
 from signoff.gateway import Gateway
 from signoff.model import Notifier
 from signoff.terminal import TerminalPrompt
@@ -133,3 +133,25 @@ async def test_a_prompt_that_cannot_be_shown_ends_the_question_undenied(  # 2.8.
 
 def _broken(*_arguments: object) -> None:
     raise RuntimeError("a defect")
+
+
+async def test_a_store_that_fails_once_leaves_no_question_before_nobody(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, terminal: str, ours: Callable[[], None]
+) -> None:
+    ours()
+    find, failed = gateway.store.find, []
+
+    async def failing(row: Any, index: str, *rest: Any, **facts: Any) -> Any:
+        if index == "parent" and not failed:
+            failed.append(index)
+            raise StoreError("the disk is full")
+        return await find(row, index, *rest, **facts)
+
+    monkeypatch.setattr("signoff.terminal.prompt.RETRY_S", 0.01)
+    monkeypatch.setattr("signoff.terminal.talking.Drawing.card", _broken)
+    await gateway.session("mine", kind="cli")
+    monkeypatch.setattr(gateway.store, "find", failing)
+    async with TerminalPrompt(gateway, "mine", path=terminal):
+        row = await gateway.request({"kind": "command", "command": "rm -rf ./x"}, session_id="mine")
+    assert failed
+    assert (row.outcome, row.cause) == ("cancelled", "prompt_failed")  # it was asked

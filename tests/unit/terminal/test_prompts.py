@@ -40,6 +40,7 @@ async def only(gateway: Gateway) -> ApprovalRequest:
     return row
 
 
+@pytest.mark.quick
 async def test_a_yes_at_the_terminal_is_the_operators(gateway: Gateway, folder: Path, typist: Typist) -> None:  # 2.8.1
     await typist.start(*run(folder, "--here", "--reason", "old build"))
     shown = await typist.sees(READY)
@@ -54,6 +55,7 @@ async def test_a_yes_at_the_terminal_is_the_operators(gateway: Gateway, folder: 
     assert f"Approved once by the operator (uid {os.getuid()})." in typist.shown
 
 
+@pytest.mark.quick
 @pytest.mark.parametrize(("keys", "reason"), [("d\n", None), ("\n", None), ("r\nnot now\n", "not now")])
 async def test_a_no_and_enter_alone_deny(  # 2.8.1 W22
     gateway: Gateway, folder: Path, typist: Typist, keys: str, reason: str | None
@@ -84,6 +86,7 @@ async def test_what_is_no_answer_decides_nothing(gateway: Gateway, folder: Path,
     assert (await typist.ended())[0] == 77
 
 
+@pytest.mark.quick
 async def test_typed_ahead_is_thrown_away(gateway: Gateway, folder: Path, typist: Typist) -> None:
     """Keys that were pressed before the question stood there were meant for something else."""
     typist.type("a\na\na\n")
@@ -94,6 +97,7 @@ async def test_typed_ahead_is_thrown_away(gateway: Gateway, folder: Path, typist
     assert ((await typist.ended())[0], ran(folder)) == (77, 0)
 
 
+@pytest.mark.quick
 async def test_end_of_input_is_no_denial(gateway: Gateway, folder: Path, typist: Typist) -> None:  # 2.8.3 #22992
     await typist.start(*run(folder, "--here"))
     await typist.sees(READY)
@@ -126,6 +130,7 @@ async def test_a_terminal_that_goes_away_is_no_denial(gateway: Gateway, folder: 
     assert (row.outcome, row.cause, row.decided_by) == ("cancelled", "prompt_interrupted", ())
 
 
+@pytest.mark.quick
 async def test_no_terminal_is_no_denial(gateway: Gateway, folder: Path, environ: dict[str, str]) -> None:  # 2.8.3
     process = await asyncio.create_subprocess_exec(
         *run(folder, "--here"),
@@ -220,6 +225,7 @@ async def test_a_long_action_is_shown_whole_before_a_yes(gateway: Gateway, folde
     assert "characters of it are not shown above" in shown
     typist.type("a\n")
     await typist.sees("Not all of it was shown yet")
+    await typist.sees(READY, 2)  # what is typed before it is asked again is thrown away
     assert (await only(gateway)).outcome is None
     typist.type("v\n")
     shown = await typist.sees(READY, 3)

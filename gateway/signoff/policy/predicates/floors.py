@@ -128,14 +128,21 @@ def _power_target(seen: Seen) -> bool:
 
 _OWN_COMMANDS = frozenset(
     {"demo", "serve", "init", "doctor", "drill", "ask", "run", "check", "pending", "approve", "deny", "stop", "grants"}
-    | {"actions", "audit", "key", "policy", "yolo", "hook", "mcp", "watch", "soak", "bench", "migrate"}
+    | {"actions", "audit", "key", "policy", "yolo", "hook", "mcp", "watch", "soak", "bench", "migrate", "console"}
+    | {"revoke", "why"}
 )
-_OWN_FORBIDDEN = frozenset({"approve", "deny", "key", "grants", "yolo", "actions"})
+_OWN_FORBIDDEN = frozenset({"approve", "deny", "key", "grants", "yolo", "actions", "console"})
+"""`console` prints a link by which whoever opens it decides as the person it names."""
 
 
 def _own_command(seen: Seen) -> bool:
     """The first word that is a command of ours decides: what stands before it may be an option's value."""
-    first = next((word.text for word in seen.words[1:] if word.text in _OWN_COMMANDS), "")
+    texts = [word.text for word in seen.words[1:]]
+    first = next((text for text in texts if text in _OWN_COMMANDS), "")
+    if first in {"ask", "run"}:
+        # It is answered at the terminal it runs in, and an agent's shell can make one and type.
+        options = texts[: texts.index("--")] if "--" in texts else texts
+        return "--here" in options
     return first in _OWN_FORBIDDEN
 
 

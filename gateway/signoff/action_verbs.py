@@ -5,7 +5,11 @@ from __future__ import annotations
 from signoff.model import Actor, ApprovalRequest
 from signoff.placing import profile_of
 from signoff.ports import Clock
+from signoff.rows import request_key
 from signoff.staged import KeptAction, Staged, kept_action
+
+PAGE = 500
+"""Rows that are read at one time."""
 
 
 class ActionVerbs:
@@ -16,9 +20,14 @@ class ActionVerbs:
     staged: Staged
 
     async def actions(self, *, profile: str | None = None) -> list[KeptAction]:
-        """Kept actions, ended ones too, oldest first; the first 10,000."""
-        rows = await self.staged.actions(profile_of(profile), limit=10_000)
-        return [self._kept(row) for row in rows]
+        """Kept actions, ended ones too, oldest first."""
+        tenant = profile_of(profile)
+        found: list[KeptAction] = []
+        after: str | None = None
+        while rows := await self.staged.actions(tenant, limit=PAGE, after=after):
+            found += [self._kept(row) for row in rows]
+            after = request_key(tenant, rows[-1].request_id)
+        return found
 
     async def approve_action(
         self, action_id: str, by: Actor, reason: str | None = None, *, profile: str | None = None

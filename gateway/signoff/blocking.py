@@ -244,7 +244,7 @@ class BlockingGateway:
         return self._call(lambda: self._gateway.undo(request_id, by, profile=self._profile))
 
     def actions(self) -> list[KeptAction]:
-        """Kept actions, ended ones too, oldest first; the first 10,000."""
+        """Kept actions, ended ones too, oldest first."""
         return self._call(lambda: self._gateway.actions(profile=self._profile))
 
     def approve_action(self, action_id: str, by: Actor, reason: str | None = None) -> KeptAction:

@@ -18,7 +18,7 @@ from signoff.destinations import parse_destination
 from signoff.errors import InvalidInput
 from signoff.ids import new_id
 from signoff.model import Destination, SessionKind, replace
-from signoff.presence import PRECEDENCE, Flags, kind_of
+from signoff.presence import JOBS, PRECEDENCE, Flags, kind_of
 
 __all__ = [
     "VARIABLES",
@@ -167,8 +167,11 @@ def bind(
     says.
 
     Without `session_id` a session that has a kind gets an id of its own, so that two jobs of one name never meet.
-    Raises `InvalidInput` for an unknown kind, a text that is no destination, and control characters.
+    Raises `InvalidInput` for an unknown kind, a kind that has no parent, a text that is no destination, and control
+    characters.
     """
+    if parent and kind not in (None, "child"):
+        raise InvalidInput(f"A {kind} session has no parent: only a child is one of its parent's.", param="parent")
     made = replace(
         _ABSENT,
         session_id=session_id or "",
@@ -271,7 +274,7 @@ def child_environment(base: Mapping[str, str] | None = None, *, kind: SessionKin
     It keeps session, turn, kind, place, user, parent and profile, so a job's children are that job. The presence flags
     do not travel, since somebody is at this process and not at that one; nor does the tool call, of which its questions
     are no part. `kind` names what is started where it is a job of its own, such as a `worker`; the stronger of both
-    counts there.
+    counts there. A job that no job starts has a session of its own: in that of a chat it would ask there, and wait.
     """
     context = current()
     found = context.kinds or ({context.kind} - {None})
@@ -285,6 +288,8 @@ def child_environment(base: Mapping[str, str] | None = None, *, kind: SessionKin
         "user_id": context.user_id,
         "parent": context.parent,
     }
+    if kind in JOBS and not found & JOBS:
+        told |= {"session_id": None, "turn_id": None, "parent": None}
     made = saved_environment(os.environ if base is None else base)
     made.update({VARIABLES[name]: value for name, value in told.items() if value})
     return made

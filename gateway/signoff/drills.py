@@ -59,7 +59,8 @@ async def begin(store: Store, profile: str, places: Sequence[Destination], *, by
     """Queue the cards; the drill's id. Raises `InvalidInput` for no place and for a wait out of bounds."""
     if not places:
         raise InvalidInput(
-            "The settings name no destination; name one, or set approvals.fallback_destination.", param="destinations"
+            "The settings name no place in a chat; name one, or set approvals.fallback_destination.",
+            param="destinations",
         )
     if not LEAST_S <= wait_s <= MOST_S:
         raise InvalidInput(f"A drill waits {LEAST_S:g} to {MOST_S:g} seconds.", param="wait_s")

@@ -13,7 +13,7 @@ import inspect
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -127,9 +127,11 @@ def checked_executor(profile: Profile, name: str, settings: ExecutorSettings) ->
 class Executors:
     """The executors of all profiles: those of the settings, and functions that the program registered."""
 
-    def __init__(self, profiles: Mapping[str, Profile], clock: Clock) -> None:
+    def __init__(self, profiles: Mapping[str, Profile], clock: Clock, *, withheld: Set[str] = frozenset()) -> None:
+        """`withheld`: the variables that no program inherits, since they hold the gateway's secrets."""
         self._profiles = profiles
         self._clock = clock
+        self._withheld = withheld
         self._functions: dict[tuple[str, str], RunsCall] = {}
 
     def register(self, profile: str, name: str, run: RunsCall) -> None:
@@ -168,7 +170,8 @@ class Executors:
             return await _run_function(function, call, settings.timeout_s)
         document = msgspec.json.encode({"object": "signoff.call", **_fields(call)})
         if settings.command:
-            return await _run_command(settings.command, document, settings.timeout_s)
+            environ = program_environment(os.environ, self._withheld)
+            return await _run_command(settings.command, document, settings.timeout_s, environ)
         return await _post(settings, call.id, document, self._clock)
 
 
@@ -203,19 +206,19 @@ def _failed(call: Call) -> Ran:
 # --- a program -------------------------------------------------------------------------------------
 
 
-def program_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """What a program inherits: the environment without the gateway's own settings, which may hold its secrets."""
-    return {name: value for name, value in environ.items() if not name.startswith("SIGNOFF_")}
+def program_environment(environ: Mapping[str, str], withheld: Set[str] = frozenset()) -> dict[str, str]:
+    """What a program inherits: the environment without the gateway's own settings and secrets, of whichever profile."""
+    return {name: value for name, value in environ.items() if not name.startswith("SIGNOFF_") and name not in withheld}
 
 
-async def _run_command(argv: tuple[str, ...], document: bytes, timeout_s: float) -> Ran:
+async def _run_command(argv: tuple[str, ...], document: bytes, timeout_s: float, environ: Mapping[str, str]) -> Ran:
     """Start the program with the document on its standard input. What it writes on standard error goes to ours."""
     try:
         process = await asyncio.create_subprocess_exec(
             *argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.DEVNULL,
-            env=program_environment(os.environ),
+            env=environ,
             start_new_session=True,
         )
     except (OSError, ValueError) as error:

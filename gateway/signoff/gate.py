@@ -15,7 +15,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from signoff.broker import Broker
-from signoff.changes import passing
+from signoff.changes import claiming, passing
+from signoff.changes.common import load_request
 from signoff.digest import digest_of
 from signoff.drafting import Ask
 from signoff.errors import ClaimRefused, InvalidInput
@@ -27,7 +28,7 @@ from signoff.held_pass import HeldPass, holding, take
 from signoff.ids import new_id
 from signoff.model import ApprovalRequest, Tool
 from signoff.placing import Asker, NoContext, asker_of, declared, profile_of
-from signoff.ports import Store
+from signoff.ports import Store, Tx
 from signoff.record import Approval, approval_of
 from signoff.sessions import Sessions
 
@@ -121,7 +122,9 @@ class Gate:
             with holding(HeldPass(profile, row.action, row.host, token)):
                 value = await runs(call)
         except asyncio.CancelledError:
-            raise  # how far it got is not known; its turn's end says so
+            lost = partial(_lost, profile=profile, request_id=row.request_id)
+            await asyncio.shield(self._store.transact(lost))
+            raise
         except BaseException:
             await self._broker.result(profile, row.request_id, "failed")
             raise
@@ -156,6 +159,13 @@ class Gate:
 
     def _shown(self, row: ApprovalRequest) -> Approval:
         return approval_of(row, self._broker.waiters.now(), exact=True)
+
+
+def _lost(tx: Tx, *, profile: str, request_id: str) -> None:
+    """How far a call got that was cancelled while it ran is not known."""
+    row = load_request(tx, profile, request_id)
+    if row.execution.state == "claimed":
+        claiming.lapse(tx, row)
 
 
 def _unasked(asker: Asker, action: Tool) -> Call:

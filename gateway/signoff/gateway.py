@@ -94,7 +94,7 @@ class Gateway(Verbs):
         """`hooks.on("post_approval_response", fn)`: observers in this process."""
         self.listening: list[Listening] = []
         """Each tells whether an agent of a profile reads its event stream now."""
-        self.executors = Executors(self.profiles, self.clock)
+        self.executors = Executors(self.profiles, self.clock, withheld=config.secret_variables)
         self.started_at: datetime = self.clock.now()
         self._given = adapters is not None
         self._given_up: dict[tuple[str, str], str] = {}

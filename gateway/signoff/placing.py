@@ -72,7 +72,8 @@ def asker_of(
 async def declared(sessions: Sessions, asker: Asker) -> None:
     """Declare the session that is asked in, and those above it, where nobody ever did. One that was closed stays so.
 
-    Raises `DestinationNotAllowed` for a place that the gateway does not serve, `InvalidInput`, `SessionNotFound`.
+    Raises `DestinationNotAllowed` for a place that the gateway does not serve, `InvalidInput` (also for a job that is
+    bound under the id of a session which is none), `SessionNotFound`.
     """
     if asker.no_context:
         known = await sessions.known(asker.profile, NO_CONTEXT)
@@ -81,7 +82,15 @@ async def declared(sessions: Sessions, asker: Asker) -> None:
         return
     for context in reversed(_line(asker.context)):
         name = context.session_id or asker.session_id
-        if await sessions.known(asker.profile, name) is None:
+        known = await sessions.known(asker.profile, name)
+        if known is not None and context.kind in JOBS and known.kind not in (*JOBS, "child"):
+            # There it would be asked about and wait, and a job never does.
+            raise InvalidInput(
+                f"Session {name} is declared as {known.kind}, and a {context.kind} session is bound here: bind it "
+                "under an id of its own, or without one.",
+                param="session_id",
+            )
+        if known is None:
             declaration = _declaration(sessions, asker.profile, name, context)
             await sessions.declare(asker.profile, declaration, None, only_new=True)
 

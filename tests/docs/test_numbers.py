@@ -31,6 +31,7 @@ REPORTS = {
     "hooks hear of the end of an agent's work": "#14583",
     "the tool gate": "#56811 #60550",
     "a job beside it moves no question": "#76748",
+    "no process-wide variable says who asks": "#35515 #43549 #69740",
     "context travels with the call": "#77022 #43370 #76749 #69566 #58662 #31184 #37935 #4699",
     "a plugin's question reaches the chat": "#51221 #58698 #59163 #59201 #60504 #60544",
     "a job's policy stands above what was granted": "#60505 #60547 #61064",
@@ -40,7 +41,7 @@ REPORTS = {
 }
 STATEMENTS = {
     "grants for code": "1.2.5 1.2.8",
-    "the gates": "1.3.1 1.3.2 1.3.4",
+    "the gates": "1.3.1 1.3.2 1.3.4 1.3.6",
     "the tool gate": "1.4 1.4.1 1.4.2 1.4.3 1.4.5 1.4.6 1.4.7 1.4.8 1.4.9 1.4.10 1.4.11",
     "questions of tool servers": "1.5.1 1.5.2 1.5.3 1.5.4 1.5.5 1.5.6",
     "context": "2.1.2 2.1.3 2.1.4 2.1.5 2.1.6 2.1.7",
@@ -48,6 +49,7 @@ STATEMENTS = {
     "nobody there": "2.6.1 2.6.2 2.6.3 2.6.4",
     "children": "2.7.1 2.7.3",
     "terminal prompts": "2.8.1 2.8.2 2.8.3 2.8.4",
+    "waiting for a person": "3.4.1 3.4.2",
     "notifiers": "3.6.2",
     "the allowlist": "7.2 7.3 7.5 7.6 7.8",
     "hooks": "9.1 9.3 9.4 9.5 5.6.1",

@@ -87,7 +87,8 @@ def check_offered(
         raise ChoiceNotOffered(f"“{choice}” is not on offer for this request. Nothing was decided.", param="choice")
     if base != "deny" and content is None and needs_fields(row.action):
         raise ChoiceNotOffered(
-            "It asks for fields to be filled in: answer it in the console, or send content. Nothing was decided.",
+            "It asks for fields to be filled in: answer it in the console, or send content "
+            "(`signoff approve ID --content`). Nothing was decided.",
             param="content",
         )
 

@@ -29,7 +29,10 @@ _STATES = {
 @placed
 @click.pass_context
 def actions(context: click.Context, place: Place) -> None:
-    """Actions that were kept for a later yes: list, approve, reject and run them."""
+    """Actions that were kept for a later yes: list, approve, reject and run them.
+
+    Without a command it lists them.
+    """
     if context.invoked_subcommand is None:
         _list(place)
     elif place.config is not None or place.as_json:
@@ -85,7 +88,7 @@ def reject(place: Place, action_id: str, reason: tuple[str, ...]) -> None:
 @click.option("--did-run", is_flag=True, help="Say of one of which nobody knows that it did run.")
 @placed
 def replay(place: Place, action_id: str, again: bool, did_run: bool) -> None:
-    """Run an approved action that waits for its executor; it never runs twice."""
+    """Run an approved action that waits for its executor, or settle one that is unknown."""
     if again and did_run:
         raise click.UsageError("It either did run or is to run again: give one of --again and --did-run")
     if again:

@@ -99,7 +99,7 @@ async def asked(place: Place, wish: Wish, action: Action) -> AsyncIterator[tuple
     check_texts(wish, action)
     async with place.client(ASK_PATIENCE_S) as client:
         session_id = wish.session_id
-        if wish.to is not None or not session_id:
+        if wish.to is not None or not session_id or await _strange(client, session_id):
             session_id = new_id("cli")
             await client.session(session_id, kind=_kind(wish), destination=wish.to)
         try:
@@ -125,6 +125,13 @@ def _kind(wish: Wish) -> SessionKind:
     if found is not None and found in JOBS:
         return found
     return "cli" if wish.here else "api"
+
+
+async def _strange(client: Client, session_id: str) -> bool:
+    """Whether a job started this command, and that session is none of a job: there it would be asked about and wait."""
+    if current().kind not in JOBS:
+        return False
+    return (await client.find_session(session_id)).kind not in (*JOBS, "child")
 
 
 async def _answered(

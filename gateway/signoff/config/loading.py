@@ -73,7 +73,7 @@ def load_config(
     profiles = {name: _profile(name, reader.read(each), each, own) for name, each in profiles_found.items()}
     cross.check_gateway(gateway)
     cross.check_profiles(profiles)
-    return Config(gateway=gateway, profiles=profiles, file=path)
+    return Config(gateway=gateway, profiles=profiles, file=path, secret_variables=frozenset(reader.variables))
 
 
 def load_policy(file: Path | str | None = None, environ: Mapping[str, str] | None = None) -> Config:
@@ -177,6 +177,8 @@ class _Reader:
 
     def __init__(self, matcher: Matcher, environ: Mapping[str, str], folder: Path) -> None:
         self._matcher, self._environ, self.folder = matcher, environ, folder
+        self.variables: set[str] = set()
+        """Those that a secret was read from."""
 
     def read(self, found: Mapping[Path_, Found]) -> Values:
         """The checked values by their path."""
@@ -215,6 +217,7 @@ class _Reader:
         if suffix == "_file":
             return read_secret_file(self.folder / Path(found.value).expanduser(), found.where)
         value = self._environ.get(found.value, "")
+        self.variables.add(found.value)
         if not value.strip():
             raise ConfigError(f"{found.where}: the environment variable {found.value} is not set; set it.")
         return value.strip()

@@ -47,6 +47,8 @@ class Config(Struct, frozen=True, kw_only=True):
     profiles: dict[str, Profile]
     file: Path | None = None
     """The file it was read from; None: the environment alone."""
+    secret_variables: frozenset[str] = frozenset()
+    """The variables that its secrets came from."""
 
     def profile(self, name: str) -> Profile:
         """The profile of that name; raises `ConfigError` naming the nearest."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from tests.unit.commands.world import ANA, BEN, EVE, OTHER, PROFILE, ROOM, THREAD, World, opened, person, until
@@ -29,6 +30,17 @@ async def test_an_id_in_any_case_and_place_of_the_profile(world: World) -> None:
         f"{second.short_id} approved once. The agent is told."
     )
     assert await world.outcomes(first, second) == [None, "approved"]
+
+
+@pytest.mark.parametrize("case", [str.upper, str.lower])
+async def test_a_request_id_spelt_like_a_short_id_draws_no_answer_to_itself(
+    world: World, case: Callable[[str], str]
+) -> None:
+    """Agents choose the ids of their requests."""
+    read = await world.ask()
+    other = await world.ask("deploy --everything", request_id=case(read.short_id))
+    await world.type(f"/approve {case(read.short_id)}")
+    assert await world.outcomes(read, other) == ["approved", None]
 
 
 async def test_scopes_make_their_grants(world: World) -> None:

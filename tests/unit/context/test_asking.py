@@ -246,6 +246,17 @@ async def test_a_declared_session_is_taken_as_it_is(tmp_path: Path) -> None:
         assert world.places() == {TALK: 1}
 
 
+@pytest.mark.parametrize("kind", sorted(JOBS))
+async def test_a_job_under_a_chats_id_does_not_wait_in_the_chat(tmp_path: Path, kind: SessionKind) -> None:  # 2.3.2
+    async with room(tmp_path) as world:
+        await world.gateway.session("talk", kind="chat", destination=TALK, user_id="42")
+        with bind("talk", kind=kind), pytest.raises(InvalidInput, match="id of its own"):
+            await world.gateway.request(ASKED)
+        with bind(kind=kind):
+            assert (await refused(world.gateway.request(ASKED))).outcome == "blocked"
+        assert world.chat.messages == []
+
+
 async def test_a_session_that_was_closed_stays_closed(tmp_path: Path) -> None:
     async with room(tmp_path) as world:
         with bind("talk", kind="chat", destination=TALK):

@@ -100,6 +100,15 @@ def test_a_wrong_argument_binds_nothing() -> None:
         assert current().session_id == "outer"
 
 
+@pytest.mark.parametrize("kind", ["cron", "worker", "chat"])
+def test_only_a_child_has_a_parent(kind: Any) -> None:
+    """Else a worker would be asked for in the chat that it names, and wait there."""
+    with pytest.raises(InvalidInput, match="has no parent"):
+        bind("w", kind=kind, parent="talk")
+    with bind("w", kind="child", parent="talk") as found:
+        assert (found.kind, found.parent) == ("child", "talk")
+
+
 def test_jobs_without_a_name_never_share_one() -> None:
     with bind(kind="cron") as one, bind(kind="cron") as other:
         assert one.session_id is not None
@@ -253,7 +262,7 @@ def test_carried_work_may_run_at_the_same_time() -> None:
         assert sorted(pool.map(both, (1, 2))) == [("s", 1), ("s", 2)]
 
 
-def test_nothing_writes_the_process_environment() -> None:  # 2.1.5, #77022
+def test_nothing_writes_the_process_environment() -> None:  # 2.1.5, #77022, #35515, #43549, #69740
     before = dict(os.environ)
     with bind("job", kind="cron", destination="fake:1", interactive=True, ask=True), within(turn_id="t"), child():
         context.child_environment()

@@ -129,6 +129,7 @@ def test_a_job_that_starts_another(outer: SessionKind, started: SessionKind, cou
         found = seen_by_a_process(child_environment(kind=started))
     assert found["kind"] == counts
     assert found["kinds"] == sorted({outer, started})
+    assert found["session"] == (None if outer == "chat" else "s")
 
 
 def test_a_delegated_child_of_a_job() -> None:  # 2.2 child

@@ -50,6 +50,28 @@ async def test_a_cron_jobs_command_is_cron(world: World) -> None:  # 2.3.2, 2.3.
     assert await world.core.broker.pending("default") == []
 
 
+async def test_a_worker_that_a_chat_starts_asks_nobody(world: World) -> None:  # 2.3.3, #110932
+    """Though the chat is there, and somebody listens to it: the worker is no part of that talk."""
+    await world.core.sessions.declare("default", Declaration(session_id="talk", kind="api"), "builder")
+    await world.core.sessions.attach("default", "talk", "desk", "ann")
+    with bind("talk", kind="api"):
+        environ = child_environment(os.environ, kind="worker")
+    code, told = await run(world, environ)
+    assert code == 75, told
+    assert 'approvals.unattended_mode = "deny"' in told
+    assert await world.core.broker.pending("default") == []
+
+
+async def test_a_job_that_names_a_chats_session_is_a_job(world: World) -> None:  # 2.3.2
+    await world.core.sessions.declare("default", Declaration(session_id="talk", kind="api"), "builder")
+    await world.core.sessions.attach("default", "talk", "desk", "ann")
+    environ = {**os.environ, "SIGNOFF_SESSION_KIND": "cron", "SIGNOFF_SESSION_ID": "talk"}
+    code, told = await run(world, environ)
+    assert code == 75, told
+    assert 'approvals.cron_mode = "deny"' in told
+    assert await world.core.broker.pending("default") == []
+
+
 async def test_without_a_job_somebody_is_asked(world: World) -> None:
     running = asyncio.create_task(run(world, dict(os.environ)))
     async with asyncio.timeout(60):

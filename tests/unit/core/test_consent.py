@@ -131,6 +131,7 @@ async def test_one_yes_is_for_one_time(world: World, action: Action) -> None:
 
 
 async def test_a_protected_file_is_asked_for_whatever_is_switched_off(make_world: Callable[..., World]) -> None:
+    # 1.3.6
     off = Profile(approvers={"fake": ("1", "2")}, approvals=ApprovalSettings(mode="off"))
     for world in (make_world(), make_world(profile=off)):
         await world.session()

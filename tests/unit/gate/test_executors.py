@@ -22,9 +22,11 @@ from tests.unit.core.harness import BY_ANN
 from tests.unit.gate.kept import MAIL, KeptWorld, profile_with
 
 from signoff.clock import SystemClock
+from signoff.config import load_config
 from signoff.errors import InvalidInput
 from signoff.executors import Call, Executors, checked_executor, program_environment
 from signoff.gate_pass import read_pass
+from signoff.gateway import Gateway
 from signoff.model import replace
 from signoff.settings import ExecutorSettings, Profile
 from signoff.staged import state_of
@@ -105,6 +107,26 @@ def _lives(pid: int) -> bool:
 def test_a_program_does_not_inherit_the_gateways_settings() -> None:
     environ = {"PATH": "/bin", "SIGNOFF_KEY": "k", "SIGNOFF_GATEWAY__STORE": "s"}
     assert program_environment(environ) == {"PATH": "/bin"}
+
+
+async def test_a_program_does_not_inherit_what_a_secret_was_read_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither its own profile's nor another one's."""
+    names = ("BOT_TOKEN_OF_LAB", "RUNNER_SECRET", "SMTP_HOST")
+    for name in names:
+        monkeypatch.setenv(name, "whsec_" + "c2VjcmV0" * 5)
+    script = "import json, os, sys; json.dump(sorted(os.environ), open(sys.argv[1], 'w'))"
+    file = tmp_path / "signoff.toml"
+    file.write_text(
+        f'[gateway]\nstate_dir = "{tmp_path}/state"\nstore = "memory://"\n[executors.x]\ntools = ["*"]\n'
+        f"command = {json.dumps(program(script, str(tmp_path / 'seen')))}\n"
+        '[executors.runner]\nkinds = ["command"]\nurl = "https://r.example"\nsecret_env = "RUNNER_SECRET"\n'
+        '[profiles.lab.platforms.fake]\ntoken_env = "BOT_TOKEN_OF_LAB"\n'
+    )
+    async with Gateway(load_config(file, {**os.environ}, platforms=["fake"]), adapters={}) as gateway:
+        assert (await gateway.executors.run(CALL)).state == "succeeded"
+    assert set(names) & set(json.loads((tmp_path / "seen").read_text())) == {"SMTP_HOST"}
 
 
 async def test_a_function_that_takes_too_long_leaves_unknown() -> None:

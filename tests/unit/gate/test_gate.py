@@ -78,6 +78,23 @@ async def test_what_the_tool_raises_is_reported_and_raised(world: KeptWorld) -> 
     assert (await world.row(row)).execution.state == "failed"
 
 
+async def test_a_call_that_is_cancelled_while_it_runs_may_have_run(world: KeptWorld) -> None:
+    begun, never = asyncio.Event(), asyncio.Event()
+
+    async def run(_arguments: dict[str, Any]) -> None:
+        begun.set()
+        await never.wait()
+
+    asked = asyncio.ensure_future(call(world, run=run))
+    row = await answered(world)
+    async with asyncio.timeout(10):
+        await begun.wait()
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert (await world.row(row)).execution.state == "unknown"
+
+
 async def test_a_function_of_the_program_may_be_blocking(world: KeptWorld) -> None:
     called = await world.gate.call(
         "add", {"a": 1}, session_id="s", run=lambda arguments: (arguments["a"], threading.current_thread().name)
@@ -319,6 +336,40 @@ async def test_a_token_ends_with_its_run(world: KeptWorld, state: str) -> None:
     else:
         await world.sessions.end_turn("default", "t", "turn_ended", None)
     with pytest.raises(GatePassRefused, match="does not run"):
+        await second(world, token)
+
+
+async def test_a_token_ends_with_a_stop_of_its_session(world: KeptWorld) -> None:
+    """Though the run, which has no turn, may go on."""
+    await world.session("other")
+    _, token = await running(world)
+    await world.sessions.stop("default", "s", BY_ANN)
+    with pytest.raises(GatePassRefused, match="does not run"):
+        await second(world, token, session_id="other")
+
+
+async def claimed(world: KeptWorld, row: ApprovalRequest) -> str:
+    """Start what a token let through; the token of that run."""
+    token, kept = new_pass(row.request_id)
+    await world.claim(row, pass_sha256=kept.sha256)
+    return token
+
+
+async def test_a_token_of_a_token_ends_with_the_call_that_was_asked_about(world: KeptWorld) -> None:  # G2-06
+    """Else one yes would be good for ever: each run hands its token to the next and ends."""
+    first, token = await running(world)
+    row = await second(world, token)
+    token = await claimed(world, row)
+    await world.broker.result("default", first.request_id, "succeeded")
+    with pytest.raises(GatePassRefused, match="does not run"):
+        await second(world, token)
+
+
+async def test_a_call_goes_through_a_few_gates_and_no_more(world: KeptWorld) -> None:
+    _, token = await running(world)
+    for _ in range(4):
+        token = await claimed(world, await second(world, token))
+    with pytest.raises(GatePassRefused, match="4 gates"):
         await second(world, token)
 
 

@@ -13,6 +13,7 @@ from signoff import BlockingGateway, Gateway
 from signoff.config import load_config
 from signoff.errors import InvalidInput
 from signoff.executors import Call
+from signoff.model import Tool
 from signoff.testing.fake_adapter import FakeAdapter
 
 SETTINGS = """
@@ -61,6 +62,17 @@ async def test_kept_approved_run(tmp_path: Path, store: str) -> None:  # 1.4.10
         await made.approve_action(action.short_id, BY_ANN)
         assert await ended(made, action.id) == "succeeded"
     assert [call.arguments for call in ran] == [{"to": "ana"}]
+
+
+@pytest.mark.parametrize("kept", [0, 2, 5])
+async def test_all_that_is_kept_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int) -> None:
+    monkeypatch.setattr("signoff.action_verbs.PAGE", 2)
+    async with gateway(tmp_path, "memory", []) as made:
+        await made.session("job", kind="cron")
+        for number in range(kept):
+            await made.gate.call("send_email", {"n": number}, session_id="job")
+        listed = [each.approval.action for each in await made.actions()]
+        assert [each.arguments["n"] for each in listed if isinstance(each, Tool)] == list(range(kept))
 
 
 async def test_a_restart_keeps_what_waits_and_runs_what_was_approved_meanwhile(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ async def advance(gateway: Gateway, seconds: float) -> None:
     await gateway.clock.advance(seconds)
 
 
-async def test_a_turn_tells_how_long_it_waited_for_people(gateway: Gateway) -> None:
+async def test_a_turn_tells_how_long_it_waited_for_people(gateway: Gateway) -> None:  # 3.4.2
     async with gateway.turn("s") as turn:
         await advance(gateway, 7)
         assert turn.waited_s == 0, "work is no wait"
@@ -129,7 +129,7 @@ async def test_a_thread_reads_it_while_it_waits(gateway: Gateway) -> None:
 
 @pytest.mark.parametrize("door", ["ask", "wait"])
 @pytest.mark.parametrize("engine", ["memory-replay"])
-async def test_a_lease_is_kept_alive_while_somebody_is_waited_for(world: World, door: str) -> None:
+async def test_a_lease_is_kept_alive_while_somebody_is_waited_for(world: World, door: str) -> None:  # 3.4.1
     """However short it is, and however long the person takes; it runs on from the answer."""
     await world.turn("short", lease_s=2)
     ask = Ask(action=Command(command="deploy"), session_id="s", turn_id="short", timeout_s=900)

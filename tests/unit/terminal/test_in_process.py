@@ -87,6 +87,7 @@ async def test_a_servers_question_is_filled_in(folder: Path, typist: Typist) -> 
     await typist.sees("project: ")
     typist.type("nothing\n")
     await typist.sees("That does not fit")
+    await typist.sees("project: ", 2)  # what is typed before it is asked again is thrown away
     typist.type("web\n")
     await typist.sees("days: ")
     typist.type("3\n")
@@ -139,7 +140,8 @@ async def test_a_store_that_fails_once_leaves_no_question_before_nobody(
     gateway: Gateway, monkeypatch: pytest.MonkeyPatch, terminal: str, ours: Callable[[], None]
 ) -> None:
     ours()
-    find, failed = gateway.store.find, []
+    find = gateway.store.find
+    failed: list[str] = []
 
     async def failing(row: Any, index: str, *rest: Any, **facts: Any) -> Any:
         if index == "parent" and not failed:

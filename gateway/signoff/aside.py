@@ -1,4 +1,4 @@
-"""Judges long texts beside the event loop: what takes a tenth of a second must not stop everybody else."""
+"""Judges and masks long texts beside the event loop: what takes a tenth of a second must not stop everybody else."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeVar
 
+from signoff.actions import plain_text
 from signoff.judging import judged_text
 from signoff.model import Action, Command, FileWrite
 
@@ -18,6 +19,11 @@ _Found = TypeVar("_Found")
 async def judged(action: Action, work: Callable[[], _Found]) -> _Found:
     """What `work` makes of the action; on a thread where there is much to read. Raises what `work` raises."""
     return await asyncio.to_thread(work) if size_of(action) > LONG_CHARS else work()
+
+
+async def shown(action: Action, work: Callable[[], _Found]) -> _Found:
+    """What `work` makes of the action for people, who read all of it masked; on a thread where there is much to mask."""
+    return await asyncio.to_thread(work) if len(plain_text(action)) > LONG_CHARS else work()
 
 
 def size_of(action: Action) -> int:

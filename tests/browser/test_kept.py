@@ -1,4 +1,4 @@
-"""Kept actions and the catch-up in a real browser. # part 5, points 6 and 9"""
+"""Kept actions and the catch-up in a real browser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actions that agents go on without, answered in the place that the profile names for them. # part 5, points 6 and 9"""
+"""Actions that agents go on without, answered in the place that the profile names for them."""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from signoff import aside
 from signoff.clipping import cut_reason
 from signoff.errors import ActionRefused, InvalidInput, RequestNotFound
 from signoff.model import ApprovalRequest
@@ -30,8 +33,10 @@ ACTION_CODES = (
 )
 
 
-def _view(call: Call, row: ApprovalRequest) -> KeptAction:
-    return kept_action(row, call.core.clock.now(), exact=call.who.exact(row))
+async def _view(call: Call, row: ApprovalRequest) -> KeptAction:
+    exact = call.who.exact(row)
+    make = partial(kept_action, row, call.core.clock.now(), exact=exact)
+    return make() if exact else await aside.shown(row.action, make)
 
 
 async def _list(call: Call) -> Reply:
@@ -56,19 +61,19 @@ async def _list(call: Call) -> Reply:
             following = None
             break
         after = request_key(profile, rows[-1].request_id)
-    return Reply(ActionList(data=[_view(call, row) for row in found], next=following))
+    return Reply(ActionList(data=[await _view(call, row) for row in found], next=following))
 
 
 async def _approve(call: Call) -> Reply:
     staged = call.core.staged
     reason = cut_reason(_answer(call).reason or "").text or None
-    return Reply(_view(call, await staged.approve(call.who.profile, call.id, call.who.actor, reason=reason)))
+    return Reply(await _view(call, await staged.approve(call.who.profile, call.id, call.who.actor, reason=reason)))
 
 
 async def _reject(call: Call) -> Reply:
     staged = call.core.staged
     reason = cut_reason(_answer(call).reason or "").text or None
-    return Reply(_view(call, await staged.reject(call.who.profile, call.id, call.who.actor, reason=reason)))
+    return Reply(await _view(call, await staged.reject(call.who.profile, call.id, call.who.actor, reason=reason)))
 
 
 def _answer(call: Call) -> AnswerBody:
@@ -82,12 +87,12 @@ async def _replay(call: Call) -> Reply:
         raise InvalidInput("It either did run or is to run again; send one of the two.", param="again")
     staged, profile = call.core.staged, call.who.profile
     if body.did_run:
-        return Reply(_view(call, await staged.did_run(profile, call.id, call.who.actor)))
+        return Reply(await _view(call, await staged.did_run(profile, call.id, call.who.actor)))
     if body.again:
-        return Reply(_view(call, await staged.run_again(profile, call.id, call.who.actor)))
+        return Reply(await _view(call, await staged.run_again(profile, call.id, call.who.actor)))
     query: ReplayQuery = call.query
     # The run goes on without whoever asked for it.
-    return Reply(_view(call, await staged.replay(profile, call.id, wait_s=query.wait)))
+    return Reply(await _view(call, await staged.replay(profile, call.id, wait_s=query.wait)))
 
 
 _ALL = "/v1/actions"

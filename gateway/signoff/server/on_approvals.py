@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import NamedTuple
 
-from signoff import ids
+from signoff import aside, ids
 from signoff.broker import Ask
 from signoff.changes.repeats import ASK_AGAIN
 from signoff.clipping import cut_reason
@@ -41,9 +42,11 @@ _MOST_SCANNED = 5000
 CLAIM_CODES = ("not_approved", "already_claimed", "digest_mismatch", "changed_since_review", "cancelled", "lapsed")
 
 
-def record(call: Call, row: ApprovalRequest) -> Approval:
+async def record(call: Call, row: ApprovalRequest) -> Approval:
     """The record as this caller may see it."""
-    return approval_of(row, call.core.clock.now(), exact=call.who.exact(row))
+    exact = call.who.exact(row)
+    make = partial(approval_of, row, call.core.clock.now(), exact=exact)
+    return make() if exact else await aside.shown(row.action, make)
 
 
 async def _ask(call: Call) -> Reply:
@@ -69,13 +72,13 @@ async def _ask(call: Call) -> Reply:
     await call.door.backlog.check(who.profile, who.agent, body.request_id)
     if not query.wait:
         asked = await broker.submit(who.profile, ask)
-        return Reply(record(call, asked.row), 200 if asked.repeated else 201)
+        return Reply(await record(call, asked.row), 200 if asked.repeated else 201)
     key = request_key(who.profile, ask.request_id or "")
     future = broker.waiters.register(key)
     try:
         asked = await broker.submit(who.profile, ask)
         row = asked.row if asked.row.outcome is not None else await _held(call, asked.row, future)
-        return Reply(record(call, row), 200 if asked.repeated else 201)
+        return Reply(await record(call, row), 200 if asked.repeated else 201)
     finally:
         broker.waiters.forget(key, future)
 
@@ -109,7 +112,7 @@ async def _read(call: Call) -> Reply:
     query: WaitQuery = call.query
     row = await _own(call)
     if row.outcome is not None or not query.wait:
-        return Reply(record(call, row))
+        return Reply(await record(call, row))
     waiters = call.core.broker.waiters
     key = request_key(row.profile, row.request_id)
     future = waiters.register(key)
@@ -118,7 +121,7 @@ async def _read(call: Call) -> Reply:
         row = await call.core.broker.get(row.profile, row.request_id)
         if row.outcome is None:
             row = await _held(call, row, future)
-        return Reply(record(call, row))
+        return Reply(await record(call, row))
     finally:
         waiters.forget(key, future)
 
@@ -150,7 +153,7 @@ async def _list(call: Call) -> Reply:
             following = None
             break
         after = request_key(call.who.profile, rows[-1].request_id)
-    return Reply(ApprovalList(data=[record(call, row) for row in found], next=following))
+    return Reply(ApprovalList(data=[await record(call, row) for row in found], next=following))
 
 
 def _index(call: Call, query: ListQuery) -> _Index:
@@ -167,14 +170,14 @@ async def _decide(call: Call) -> Reply:
         lifted = await broker.let_ask(row.profile, row.request_id, call.who.actor)
         if lifted is None:
             raise ChoiceNotOffered(f"{row.short_id} was not denied by a person. Nothing changed.", param="choice")
-        return Reply(record(call, lifted))
+        return Reply(await record(call, lifted))
     cut = cut_reason(body.reason or "")
     decided = await broker.decide(
         row.profile, row.request_id, body.choice, call.who.actor, reason=cut.text or None, content=body.content
     )
     if decided.how == "lost":
         raise AlreadyResolved(row=decided.row)
-    answer = record(call, decided.row)
+    answer = await record(call, decided.row)
     if cut.hidden_chars:
         told = f"The reason was cut; {cut.hidden_chars} characters are left out."
         answer = replace(answer, warnings=(*answer.warnings, told))
@@ -187,7 +190,7 @@ async def _cancel(call: Call) -> Reply:
     row = await _own(call)
     cause = sendable(who, body.cause)
     done = await call.core.broker.cancel(who.profile, row.request_id, cause, who.actor, agent=who.agent)
-    return Reply(record(call, done))
+    return Reply(await record(call, done))
 
 
 async def _claim(call: Call) -> Reply:
@@ -198,20 +201,21 @@ async def _claim(call: Call) -> Reply:
     broker = call.core.broker
     done = await broker.claim(row.profile, row.request_id, body.digest, body.claim_id, body.operands, sha256)
     given = token if done.pass_sha256 == sha256 else None  # the one of an earlier answer was used meanwhile
-    return Reply(replace(record(call, done), gate_token=given))
+    return Reply(replace(await record(call, done), gate_token=given))
 
 
 async def _result(call: Call) -> Reply:
     body: ResultBody = call.body
     row = await _own(call)
-    return Reply(record(call, await call.core.broker.result(row.profile, row.request_id, body.status, body.exit_code)))
+    done = await call.core.broker.result(row.profile, row.request_id, body.status, body.exit_code)
+    return Reply(await record(call, done))
 
 
 async def _undo(call: Call) -> Reply:
     row = await _own(call)
     operator = call.who.scope == "admin"
     done = await call.core.broker.undo(row.profile, row.request_id, call.who.actor, any_person=operator)
-    return Reply(record(call, done))
+    return Reply(await record(call, done))
 
 
 _ALL = "/v1/approvals"

@@ -1,4 +1,4 @@
-"""One message after an absence: when it comes and when not, what it says, what its buttons do. # part 5, point 9"""
+"""One message after an absence: when it comes and when not, what it says, what its buttons do."""
 
 from __future__ import annotations
 

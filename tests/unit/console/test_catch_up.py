@@ -1,4 +1,4 @@
-"""What ended while nobody was there, in the console: the strip, the page, asking again from it. # part 5, point 9"""
+"""What ended while nobody was there, in the console: the strip, the page, asking again from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kept actions on the console's pages: what their cards say and do, the list, the count in sessions. # part 5, 6"""
+"""Kept actions on the console's pages: what their cards say and do, the list, the count in sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The card of a kept action in each of its states, and what its buttons answer. # part 5, point 6"""
+"""The card of a kept action in each of its states, and what its buttons answer."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ import click
 from signoff.cli.app import cli
 from signoff.config import settings_table
 from signoff.endings import ending
-from signoff.errors import ClaimRefused
+from signoff.errors import ActionRefused, ClaimRefused
 from signoff.lifecycle import TABLES, mermaid
 from signoff.model import (
     Actor,
@@ -91,7 +91,8 @@ def _scopes(entry: Any) -> str:
 
 def _answers(entry: Any) -> str:
     good = ", ".join(str(status) for status in entry.statuses)
-    own = {code for kind in entry.errors for code in (entry.error_codes if kind is ClaimRefused else (kind.code,))}
+    several = (ActionRefused, ClaimRefused)
+    own = {code for kind in entry.errors for code in (entry.error_codes if kind in several else (kind.code,))}
     found = errors_of(entry)
     bad = [f"{status} `{code}`" for status in sorted(found) for code in found[status] if code in own]
     return "; ".join([good, *bad])

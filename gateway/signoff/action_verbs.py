@@ -46,7 +46,7 @@ class ActionVerbs:
     ) -> KeptAction:
         """Run one that was approved and waits for its executor, and wait for its end; as it stands after `wait_s`.
 
-        Raises `ActionRefused` where it cannot be run now, with its `action_code`; `RequestNotFound`.
+        Raises `ActionRefused` where it cannot be run now, with its `code`; `RequestNotFound`.
         """
         return self._kept(await self.staged.replay(profile_of(profile), action_id, wait_s=wait_s))
 

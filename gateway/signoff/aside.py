@@ -22,7 +22,7 @@ async def judged(action: Action, work: Callable[[], _Found]) -> _Found:
 
 
 async def shown(action: Action, work: Callable[[], _Found]) -> _Found:
-    """What `work` makes of the action for people, who read all of it masked; on a thread where there is much to mask."""
+    """What `work` makes of the action for people, who read it masked; on a thread where there is much to mask."""
     return await asyncio.to_thread(work) if len(plain_text(action)) > LONG_CHARS else work()
 
 

@@ -95,7 +95,8 @@ class Broker:
     async def submit(self, profile_name: str, ask: Ask) -> Asked:
         """Validate, judge, route and insert; returns the record, perhaps already ended.
 
-        Raises `InvalidInput`, `SessionNotFound`, `TurnNotFound`, `IdempotencyConflict`, `GatePassRefused`, `Busy`.
+        Raises `InvalidInput`, `SessionNotFound`, `TurnNotFound`, `IdempotencyConflict`, `TooManyKept`,
+        `GatePassRefused`, `Busy`.
         """
         profile = self.profile(profile_name)
         await self._pace.turn()
@@ -114,6 +115,7 @@ class Broker:
                 judged=judged,
                 claim_within_s=profile.approvals.claim_within_s,
                 gate_pass=gate_pass,
+                may_keep=ask.may_keep,
             )
             try:
                 asked = await self._store.transact(expiring.used(change, profile, ask.session_id))

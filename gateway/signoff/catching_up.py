@@ -201,15 +201,15 @@ class CatchUps:
         return changes.read_index(note) or Index(seq=0, since=self._down_since)
 
     async def missed(self, profile: str, place: Destination | None) -> Missed | None:
-        """What a place was not told yet."""
-        return await self._store.transact(partial(changes.missed_in, profile=profile, place=place))
+        """What a place was not told yet, None where there is nothing."""
+        return await self._store.transact(partial(changes.untold_in, profile=profile, place=place))
 
     async def untold(self, profile: str) -> list[Missed]:
         """What is not told yet anywhere in a profile, place by place."""
         found = []
         for place in (await self.index(profile)).places:
             missed = await self.missed(profile, place)
-            if missed is not None and (missed.entries or missed.older):
+            if missed is not None:
                 found.append(missed)
         return found
 

@@ -46,6 +46,8 @@ class Ask(Struct, frozen=True, kw_only=True):
     """The calling agent's name, as its key says; None: the operator's own process."""
     gate_token: str | None = None
     """What an earlier gate gave for this very call, in place of a second question."""
+    may_keep: bool = True
+    """False where nothing more may be kept for a later yes: so much of this agent waits already."""
     no_context: Literal["deny", "approve"] | None = None
     """Set by the operator's own process for what is asked outside of any session: what becomes of it."""
 

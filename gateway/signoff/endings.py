@@ -32,6 +32,7 @@ from signoff.wording import (
     claim_window_s,
     delivery_error,
     first_operand,
+    no_word,
     people,
     person_name,
     since_denied_s,
@@ -189,13 +190,13 @@ def user_summary(row: ApprovalRequest, now: datetime) -> str:
     if row.outcome == "approved":
         return _approved_summary(row, now)
     if row.outcome == "denied":
-        name = people(row.decided_by)
+        name, table = people(row.decided_by), f"summary.{no_word(row)}"
         if row.repeat_of:
             passed = duration(since_denied_s(row))
-            return t("summary.denied.repeat", person=name, duration=passed, id=row.repeat_short)
+            return t(f"{table}.repeat", person=name, duration=passed, id=row.repeat_short)
         if row.reason:
-            return t("summary.denied.reason", person=name, reason=shown(row.reason, prose=True))
-        return t("summary.denied.person", person=name)
+            return t(f"{table}.reason", person=name, reason=shown(row.reason, prose=True))
+        return t(f"{table}.person", person=name)
     if row.outcome == "timeout":
         agreed = sum(v.choice != "deny" for v in row.votes)
         if row.votes:

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 class SignoffError(Exception):
     """Something in Signoff went wrong."""
 
-    code: ClassVar[str] = "signoff_error"
+    code: str = "signoff_error"
+    """The stable word: of the class, or where a class has several, of this very error."""
     status: ClassVar[int] = 500
     """HTTP status of this error at the server's edge."""
 
@@ -147,7 +148,7 @@ class ClaimRefused(Conflict):
 
     def __init__(self, message: str, *, code: str, **facts: Any) -> None:
         super().__init__(message, **facts)
-        self.claim_code = code
+        self.code = self.claim_code = code
 
 
 class ActionRefused(Conflict):
@@ -157,7 +158,13 @@ class ActionRefused(Conflict):
 
     def __init__(self, message: str, *, code: str, **facts: Any) -> None:
         super().__init__(message, **facts)
-        self.action_code = code
+        self.code = code
+
+
+class TooManyKept(Conflict):
+    """Too many actions of this agent are kept and wait for people. Have them answered first; trying again is no use."""
+
+    code = "too_many_kept"
 
 
 class GatePassRefused(SignoffError):

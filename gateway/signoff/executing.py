@@ -12,12 +12,14 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
 
+from signoff.aside import judged
 from signoff.changes import staging
-from signoff.changes.staging import LOST_CLAIMANT, Ran
+from signoff.changes.staging import LOST_CLAIMANT, Ran, TakenBack
 from signoff.errors import ActionRefused, StoreError
 from signoff.executors import Executors, call_of
 from signoff.gate_pass import new_pass
 from signoff.ids import new_id
+from signoff.judging import taken_back
 from signoff.model import ApprovalRequest, Change, Command
 from signoff.operands import collected_again
 from signoff.ports import Clock, Store
@@ -27,7 +29,7 @@ from signoff.timing import wait_until
 log = logging.getLogger(__name__)
 
 AT_ONCE = 16
-"""Runs of this process at one time; the others wait for a place."""
+"""Runs of each profile in this process at one time; its others wait for a place, and those of other profiles do not."""
 LOOK_EVERY = timedelta(seconds=5)
 """What no event told of, such as an approval given while no gateway had the executor, is found by then."""
 RENEW_EVERY = timedelta(seconds=staging.LEASE_S / 3)
@@ -82,13 +84,18 @@ class Executing:
 
     async def _round(self) -> None:
         for profile, name in self._executors.known():
-            room = AT_ONCE - len(self._runs)
-            if self._closed or room <= 0:
+            if self._closed:
                 return
-            limit = room + len(self._runs)  # those that start now may still stand among them
+            if self._running(profile) >= AT_ONCE:
+                continue
+            limit = max(AT_ONCE, self._running(profile))  # those that start now may still stand among them
             for row in await self._store.find(ApprovalRequest, "to_run", to_run_key(profile, name), limit=limit):
-                if request_key(row.profile, row.request_id) not in self._runs and len(self._runs) < AT_ONCE:
+                if request_key(row.profile, row.request_id) not in self._runs and self._running(profile) < AT_ONCE:
                     self._begin(row)
+
+    def _running(self, profile: str) -> int:
+        prefix = request_key(profile, "")
+        return sum(key.startswith(prefix) for key in self._runs)
 
     async def run(self, row: ApprovalRequest, wait_s: float | None = None) -> ApprovalRequest:
         """Start this approved action now, and wait for its end, or so many seconds; the record as it stands then.
@@ -143,6 +150,7 @@ class Executing:
             claim_id=claim_id,
             pass_sha256=kept.sha256,
             operands=operands,
+            withdrawn=await self._taken_back(row),
         )
         started = await self._store.transact(start)
         if started.execution.claim_id != claim_id:
@@ -157,6 +165,11 @@ class Executing:
             settled = asyncio.create_task(self._settle(started, claim_id, ran), name=f"settle-{row.request_id}")
             await asyncio.shield(settled)
         return settled.result()
+
+    async def _taken_back(self, row: ApprovalRequest) -> TakenBack | None:
+        """Why it may not run any more: hours may have passed since it was judged, with other settings."""
+        profile = self._executors.profile(row.profile)
+        return await judged(row.action, partial(taken_back, row, profile))
 
     async def _renew(self, row: ApprovalRequest, claim_id: str) -> None:
         renew = partial(staging.renew, profile=row.profile, request_id=row.request_id, claim_id=claim_id)
@@ -173,7 +186,10 @@ class Executing:
         settle = partial(staging.settle, profile=row.profile, request_id=row.request_id, claim_id=claim_id, ran=ran)
         while True:
             try:
-                return await self._store.transact(settle)
+                settled = await self._store.transact(settle)
+                if settled.execution.state == "unknown":
+                    log.warning("action.unknown: %s", staging.lost_ids(settled))
+                return settled
             except StoreError as error:
                 log.error("how %s went could not be saved yet: %s", row.request_id, error)
                 if self._closed:

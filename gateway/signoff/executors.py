@@ -13,8 +13,9 @@ import inspect
 import logging
 import os
 import signal
-from collections.abc import Callable, Mapping, Set
-from typing import Any
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Set
+from typing import IO, Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -138,6 +139,10 @@ class Executors:
         """Have `run` run what executor `name` is registered for in the profile's settings."""
         self._functions[profile, name] = run
 
+    def profile(self, name: str) -> Profile:
+        """The settings of a profile as they are now."""
+        return self._profiles[name]
+
     def known(self) -> list[tuple[str, str]]:
         """Profile and name of each that this process can run."""
         pairs = [(profile, name) for profile, each in self._profiles.items() for name in each.executors]
@@ -214,19 +219,20 @@ def program_environment(environ: Mapping[str, str], withheld: Set[str] = frozens
 async def _run_command(argv: tuple[str, ...], document: bytes, timeout_s: float, environ: Mapping[str, str]) -> Ran:
     """Start the program with the document on its standard input. What it writes on standard error goes to ours."""
     try:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.DEVNULL,
-            env=environ,
-            start_new_session=True,
-        )
+        with _input_of(document) as given:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=given,
+                stdout=asyncio.subprocess.DEVNULL,
+                env=environ,
+                start_new_session=True,
+            )
     except (OSError, ValueError) as error:
         log.error("the executor's program %s cannot be started: %s", argv[0], error)
         return Ran(state="not_run", cause=UNREACHABLE)
     try:
         async with asyncio.timeout(timeout_s):
-            await process.communicate(document)
+            await process.wait()
     except TimeoutError:
         return Ran(state="unknown", cause=TIMED_OUT)
     finally:
@@ -235,6 +241,16 @@ async def _run_command(argv: tuple[str, ...], document: bytes, timeout_s: float,
     if code < 0:  # a signal ended it, in the middle of whatever it did
         return Ran(state="unknown", exit_code=128 - code, cause=LOST_CLAIMANT)
     return Ran(state="succeeded" if code == 0 else "failed", exit_code=code)
+
+
+@contextlib.contextmanager
+def _input_of(document: bytes) -> Iterator[IO[bytes]]:
+    """A file without a name, and no pipe: the program has all of the call from its start, whatever becomes of this
+    gateway, and a child of it that leaves a pipe unread would keep us waiting after its end. Raises OSError."""
+    with tempfile.TemporaryFile() as file:
+        file.write(document)
+        file.seek(0)
+        yield file
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:

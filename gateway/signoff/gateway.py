@@ -102,6 +102,7 @@ class Gateway(Verbs):
         if config.gateway.console and adapters is None:
             # A place to ask that is always there; its pages draw the rows themselves.
             self.adapters.update({(name, CONSOLE): ConsoleAdapter(self.clock) for name in self.profiles})
+        self._pages = False
         self._connected = False
         self._stop_by: float | None = None
         """When a stop that has begun lets go of what still goes out, by the loop's clock."""
@@ -297,6 +298,10 @@ class Gateway(Verbs):
         if hasattr(self, "_executing"):
             self._executing.wake()
 
+    def pages_open(self) -> None:
+        """The web console of this gateway is served from now on, so questions may go there."""
+        self._pages = True
+
     # --- adapters --------------------------------------------------------------------------------
 
     def served(self, profile: str) -> frozenset[str]:
@@ -304,6 +309,8 @@ class Gateway(Verbs):
         named = {platform for name, platform in self.adapters if name == profile}
         if self._given:
             return frozenset(named)
+        if not self._pages:
+            named.discard(CONSOLE)  # a card there would be seen by nobody
         configured = self.profiles[profile].platforms if profile in self.profiles else {}
         return frozenset(named | set(configured))
 

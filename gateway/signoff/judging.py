@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 from signoff import gating, routing
 from signoff.changes.bypassing import live
+from signoff.changes.staging import TakenBack
 from signoff.elicitation import needs_fields
-from signoff.model import Action, Code, Command, Elicitation, FileWrite, Rule, Session, Tool, replace
-from signoff.policy import ActionKind, JudgeContext, Verdict, judge
+from signoff.model import Action, ApprovalRequest, Code, Command, Elicitation, FileWrite, Rule, Session, Tool, replace
+from signoff.policy import ActionKind, JudgeContext, Verdict, forbidden, judge
 from signoff.policy.protected import files_of
 from signoff.settings import AgentSettings, Profile
 from signoff.wording import bypass_words
@@ -67,11 +68,7 @@ def context_of(
     unattended_mode = profile.approvals.unattended_mode
     withheld = _withheld(agent, session, root) if unattended_mode == "approve" or root.kind == "child" else None
     context = JudgeContext(
-        shell=action.shell if isinstance(action, Command) else None,
         kind=root.kind,
-        cwd=_folder(action),
-        home=HOME,
-        language=action.language if isinstance(action, Code) else "",
         attended=attended,
         mode="off" if profile.approvals.mode == "off" else "manual",
         bypass=live(profile, session, root, now),
@@ -80,17 +77,39 @@ def context_of(
         cron_mode=profile.approvals.cron_mode,
         unattended_mode=unattended_mode if withheld is None else "deny",
         single_query_mode=profile.approvals.single_query_mode,
-        deny=profile.approvals.deny,
         allowlist=profile.allowlist,
-        rules=profile.rules,
-        unknown_commands=profile.approvals.unknown_commands,
-        own_paths=profile.own_paths,
-        own_pid=profile.own_pid,
         tool_gate=gating.gate_mode(profile.approvals.tool_gate, action.name) if isinstance(action, Tool) else "",
         can_stage=gating.executor_for(profile, action) is not None,
-        **_around(action),
+        **_bounds(action, profile),
     )
     return context, withheld
+
+
+def _bounds(action: Action, profile: Profile) -> dict[str, Any]:
+    """What the rules are told of an action, whoever asks and wherever."""
+    return {
+        "shell": action.shell if isinstance(action, Command) else None,
+        "cwd": _folder(action),
+        "home": HOME,
+        "language": action.language if isinstance(action, Code) else "",
+        "deny": profile.approvals.deny,
+        "rules": profile.rules,
+        "unknown_commands": profile.approvals.unknown_commands,
+        "own_paths": profile.own_paths,
+        "own_pid": profile.own_pid,
+        **_around(action),
+    }
+
+
+def taken_back(row: ApprovalRequest, profile: Profile) -> TakenBack | None:
+    """Why a kept action is not to be run by what is set now, long after it was judged: a deny rule or a floor forbids
+    it, or its executor is registered for something else. None where it may run."""
+    executor = profile.executors.get(row.executor or "")
+    if executor is None or not gating.runs(executor, row.action):
+        return "executor_changed"
+    context = JudgeContext(**_bounds(row.action, profile))
+    found = forbidden(kind_of(row.action), judged_text(row.action), context)
+    return None if found is None else "forbidden_now"
 
 
 def _outside(verdict: Verdict, no_context: str) -> Verdict:

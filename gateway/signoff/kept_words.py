@@ -15,7 +15,7 @@ DID_RUN = "did_run"
 """The other answer to one of which nobody knows whether it ran, beside `RUN_AGAIN`."""
 UNKNOWN = ("executor_stopped", "executor_timed_out", "answer_lost")
 """Why nobody knows it."""
-NOT_STARTED = ("executor_unreachable", "executor_missing")
+NOT_STARTED = ("executor_unreachable", "executor_missing", "executor_changed")
 REASON_UNITS = 80
 
 
@@ -88,6 +88,8 @@ def run_line(row: ApprovalRequest, now: datetime) -> str:
         return t("execution.kept.did_run", person=person_name(execution.ended_by))
     if state == "not_run" and cause in NOT_STARTED:
         return "⚠️ " + t(f"execution.kept.{cause}", executor=executor)
+    if state == "not_run" and cause == "forbidden_now":
+        return "⚠️ " + t("execution.kept.forbidden_now")
     if state == "not_run" and not cause:
         return "⚠️ " + t("execution.kept.reported", executor=executor)
     return ""
@@ -95,7 +97,7 @@ def run_line(row: ApprovalRequest, now: datetime) -> str:
 
 def _unknown(row: ApprovalRequest, cause: str, executor: str) -> str:
     if row.superseded_by is not None:
-        return t("execution.kept.again")
+        return t("execution.kept.again", id=row.again_as)
     key = cause if cause in UNKNOWN else "executor_stopped"
     values = {} if key == "executor_stopped" else {"executor": executor}
     return t(f"execution.kept.{key}", **values)
@@ -143,4 +145,8 @@ def message(row: ApprovalRequest) -> str:
         return t("agent.kept.approved", executor=executor)
     if state in ("succeeded", "failed"):
         return t("agent.kept.ran", executor=executor, state=state)
+    if row.execution.cause == "forbidden_now":
+        return t("agent.kept.forbidden_now", executor=executor)
+    if row.execution.cause == "executor_changed":
+        return t("agent.kept.executor_changed", executor=executor)
     return t("agent.kept.unknown" if state == "unknown" else "agent.kept.not_run", executor=executor)

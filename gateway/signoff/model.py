@@ -288,6 +288,10 @@ class ApprovalRequest(Struct, frozen=True, gc=False, kw_only=True, omit_defaults
     """On a staged one: the question whether the kept action may run later."""
     kept_short: str = ""
     """Its short id, by which people and texts name the kept action."""
+    again_as: str = ""
+    """On that question, where a person had the action run once more: the short id of the newer one."""
+    again_of: str = ""
+    """On that newer one: the short id of the older."""
     stages: str | None = None
     """On that question: the request that was staged. It belongs to no turn, and a stop or end of the session leaves
     it."""

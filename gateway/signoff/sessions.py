@@ -295,9 +295,11 @@ class Sessions:
     def _check_place(self, profile: str, declaration: Declaration) -> None:
         place = declaration.destination
         if place is not None and place.platform not in self._served(profile):
+            console = place.platform == "console"
+            mend = "`signoff serve` serves the web console." if console else f"Set platforms.{place.platform}."
             served = ", ".join(sorted(self._served(profile))) or "none"
             raise DestinationNotAllowed(
-                f"This gateway does not serve {place.platform!r}; it serves {served}. Set platforms.{place.platform}.",
+                f"This gateway does not serve {place.platform!r}; it serves {served}. {mend}",
                 param="platform",
             )
 

@@ -29,6 +29,8 @@ class KeptAction(Struct, frozen=True, kw_only=True):
     """`waits` for an answer, `approved` and waits for its executor, `running`, `succeeded`, `failed`, `not_run`,
     `unknown` (it may have run), `denied`, `expired`, or `gone` (taken back)."""
     executor: str | None
+    again_as: str | None
+    """The short id of the newer action, where a person had this one run once more."""
     approval: Approval
     """The question about it, with who decided and how the run went."""
 
@@ -40,6 +42,7 @@ def kept_action(row: ApprovalRequest, now: datetime, *, exact: bool) -> KeptActi
         short_id=row.short_id,
         state=state_of(row),
         executor=row.executor,
+        again_as=row.again_as or None,
         approval=approval_of(row, now, exact=exact),
     )
 

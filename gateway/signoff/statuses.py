@@ -19,6 +19,7 @@ from signoff.wording import (
     claim_window_s,
     delivery_error,
     first_operand,
+    no_word,
     people,
     person_name,
     safe_name,
@@ -74,16 +75,13 @@ def _verdict(row: ApprovalRequest, now: datetime, title: PlaceTitle, here: str) 
     if row.outcome == "approved":
         return approved_text("verdict.approved", row, now), [_via(row, title, here)]
     if row.outcome == "denied":
-        name = people(row.decided_by)
+        name, table = people(row.decided_by), f"verdict.{no_word(row)}"
+        not_run = [] if isinstance(row.action, Elicitation) else [t("ending.not_run")]
         if row.repeat_of:
-            repeated = t("verdict.denied.repeat", person=name, duration=duration(since_denied_s(row)))
-            return repeated, [f"({row.repeat_short})", t("ending.not_asked_again"), t("ending.not_run")]
-        text = (
-            t("verdict.denied.all", person=name, count=row.runs)
-            if row.runs > 1
-            else t("verdict.denied.person", person=name)
-        )
-        return text, [_via(row, title, here), t("ending.not_run")]
+            repeated = t(f"{table}.repeat", person=name, duration=duration(since_denied_s(row)))
+            return repeated, [f"({row.repeat_short})", t("ending.not_asked_again"), *not_run]
+        text = t(f"{table}.all", person=name, count=row.runs) if row.runs > 1 else t(f"{table}.person", person=name)
+        return text, [_via(row, title, here), *not_run]
     if row.outcome == "timeout":
         agreed = tuple(v.by for v in row.votes if v.choice != "deny")
         passed = t("ending.timeout", duration=window(window_s(row)))

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from signoff.bypass_notes import over_card
 from signoff.changes import expiring, sweeping
+from signoff.changes.staging import lost_ids
 from signoff.errors import StoreError
 from signoff.model import ApprovalRequest, Change, Note, Notifier, Session, Turn
 from signoff.ports import Clock, Store, Tx
@@ -174,7 +175,7 @@ class Sweeper:
             return 0
         change = change_for(keys)
         try:
-            await self._store.transact(partial(change, keys=keys))
+            _tell_lost(await self._store.transact(partial(change, keys=keys)))
         except StoreError:
             raise
         except Exception as error:  # a row's outer edge: one that no change can be made of must not hold up the others
@@ -187,7 +188,7 @@ class Sweeper:
     async def _one_by_one(self, row: type[R], keys: Sequence[str], now: datetime, change: Sweep) -> None:
         for key in keys:
             try:
-                await self._store.transact(partial(change, keys=[key]))
+                _tell_lost(await self._store.transact(partial(change, keys=[key])))
             except StoreError:
                 raise
             except Exception as error:  # as above
@@ -220,6 +221,13 @@ class Sweeper:
             tx.put(Note(name=HEARTBEAT, value=now.isoformat()))
 
         await self._store.transact(change)
+
+
+def _tell_lost(changed: object) -> None:
+    """Log the kept actions that a sweep left unknown: an operator should look what became of them."""
+    for row in changed if isinstance(changed, list) else ():
+        if isinstance(row, ApprovalRequest):
+            log.warning("action.unknown: %s", lost_ids(row))
 
 
 def _name(row: type[Struct], key: str) -> str:

@@ -185,6 +185,10 @@ def approved_text(table: str, row: ApprovalRequest, now: datetime) -> str:
         return by_policy(table, by)
     choice = row.choice or "once"
     name = people(row.decided_by)
+    if isinstance(row.action, Elicitation):
+        if table == "verdict.approved" and row.asked_runs > 1:
+            return t(f"{table}.accepted_of", person=name, count=row.asked_runs)
+        return t(f"{table}.accepted", person=name)
     if row.stages is not None:
         return t(f"{table}.kept", person=name)
     box = time_box(choice)
@@ -198,6 +202,11 @@ def approved_text(table: str, row: ApprovalRequest, now: datetime) -> str:
     if table == "verdict.approved" and row.asked_runs > 1:
         return t(f"{table}.once_of", person=name, count=row.asked_runs)
     return t(f"{table}.once", person=name)
+
+
+def no_word(row: ApprovalRequest) -> str:
+    """The texts of a person's no: a server's question is declined, an action is denied."""
+    return "declined" if isinstance(row.action, Elicitation) else "denied"
 
 
 def person_behind(by: Actor) -> Actor:

@@ -41,7 +41,7 @@ async def test_a_form_is_filled_in_and_accepted(browser: Browser, house: House) 
     await expect(page.get_by_role("status")).to_contain_text("days must be a whole number.")
     await article.get_by_label("Days").fill("3")
     await article.get_by_role("button", name="Accept 1 of 2, request").click()
-    await expect(article).to_contain_text("Approved once by ana (1 of 2) in the console")
+    await expect(article).to_contain_text("accepted by ana (1 of 2) in the console")
     ended = await house.record(record["request_id"])
     assert (ended["outcome"], ended["elicitation"]["action"]) == ("approved", "accept")
 
@@ -51,6 +51,6 @@ async def test_it_is_declined_without_filling_in_anything(browser: Browser, hous
     record = await house.ask("", action=ASKS)
     article = page.locator(f"#r-{record['short_id']}")
     await article.get_by_role("button", name="Decline, request").click()
-    await expect(article).to_contain_text("Denied by ana in the console")
+    await expect(article).to_contain_text("declined by ana in the console")
     ended = await house.record(record["request_id"])
     assert ended["elicitation"] == {"action": "decline", "content": None}

@@ -57,7 +57,10 @@ class Hops:
         """Pass a hop, or not."""
         if hop not in (self._kill, self._hold) or not self._armed.exists():
             return
-        self._reached.write_text(hop)
+        # Whoever looks sees the whole word or no file, and may end this process as soon as it does.
+        whole = self._reached.with_suffix(".whole")
+        whole.write_text(hop)
+        whole.replace(self._reached)
         self._count()
         if hop == self._kill:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -51,7 +51,7 @@ async def declined(stage: Stage) -> None:  # 1.5.2
     card = await asked.put()
     await stage.chat.tapped("bo", card, "Decline")
     assert await asked.answer() == ("decline", None)
-    await stage.chat.becomes(card, "Denied by")
+    await stage.chat.becomes(card, "declined by")
 
 
 async def unanswered(stage: Stage) -> None:  # 1.5.3 #22992 #112308

@@ -11,7 +11,7 @@ from msgspec import Struct
 from signoff.changes import bypassing, grants, passing, repeats, staging
 from signoff.changes.common import NEW, OTHER, attached, emit, fresh_short, plus, show
 from signoff.changes.copies import new_card
-from signoff.errors import IdempotencyConflict, SessionNotFound, TurnNotFound
+from signoff.errors import IdempotencyConflict, SessionNotFound, TooManyKept, TurnNotFound
 from signoff.gate_pass import GatePass
 from signoff.ids import row_id
 from signoff.model import Actor, ApprovalRequest, Execution, Session, Turn, replace
@@ -40,14 +40,22 @@ class StaleFacts(Exception):  # not an error: the caller judges again with the s
 
 
 def ask(
-    tx: Tx, draft: ApprovalRequest, judged: Session, claim_within_s: float, gate_pass: GatePass | None = None
+    tx: Tx,
+    draft: ApprovalRequest,
+    judged: Session,
+    claim_within_s: float,
+    gate_pass: GatePass | None = None,
+    *,
+    may_keep: bool = True,
 ) -> Asked:
-    """Insert `draft`, which was judged for the session row `judged`. `gate_pass` is what a first gate gave for it.
+    """Insert `draft`, which was judged for the session row `judged`. `gate_pass` is what a first gate gave for it;
+    without `may_keep` nothing is kept for a later yes.
 
     A draft with an outcome is born ended. A pending one is born `cancelled` when its turn or session was ended
     meanwhile, approved when grants cover it, denied when a person's denial of it still holds, a follower when an
     identical question waits, else a leader with cards.
-    Raises `IdempotencyConflict`, `SessionNotFound`, `TurnNotFound`, `StaleFacts`, `ReviewFirst`, `GatePassRefused`.
+    Raises `IdempotencyConflict`, `SessionNotFound`, `TurnNotFound`, `StaleFacts`, `ReviewFirst`, `GatePassRefused`,
+    `TooManyKept`.
     """
     stored = tx.get(ApprovalRequest, request_key(draft.profile, draft.request_id))
     if stored is not None:
@@ -64,6 +72,8 @@ def ask(
     if not _alike(session, judged) or bypassing.over(row, session, tx.now):
         raise StaleFacts
     row = _answered(tx, row, gate_pass)
+    if row.outcome == "staged" and not may_keep:
+        raise TooManyKept("So many actions of this agent are kept that no more is. People must answer them first.")
     if row.outcome is not None:
         return Asked(_born(tx, row, claim_within_s))
     denied = repeats.denied_before(tx, row)
@@ -75,6 +85,11 @@ def ask(
         by = (Actor(type="policy", rule=REVIEWER),)
         row = replace(row, outcome="approved", choice="once", decided_by=by, rung=REVIEWER)
         return Asked(_born(tx, row, claim_within_s))
+    return Asked(_before_people(tx, row))
+
+
+def _before_people(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
+    """Insert a question that only a person can answer. Raises `ReviewFirst`."""
     like = repeats.denied_alike(tx, row)
     row = replace(
         row,
@@ -84,7 +99,7 @@ def ask(
     )
     if row.review == "wanted" and not _leader_of(tx, row):
         raise ReviewFirst
-    return Asked(_pending(tx, row))
+    return _pending(tx, row)
 
 
 def _answered(tx: Tx, row: ApprovalRequest, gate_pass: GatePass | None) -> ApprovalRequest:

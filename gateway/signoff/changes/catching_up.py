@@ -26,6 +26,8 @@ ABSENT_FOR = timedelta(minutes=3)
 """Less than this is no absence: who comes back within it has the cards still before their eyes."""
 KEPT = 100
 """So many of a place are kept one by one, the newest; of older ones only the number."""
+PLACES = 500
+"""So many are listed, those with the newest of it; one that is not is told when somebody gives a sign of life there."""
 LINES = 20
 """So many stand on the message, one line and one button each; the rest is counted."""
 TOLD = 20
@@ -160,9 +162,10 @@ def gather(tx: Tx, *, profile: str, after: int, seq: int, found: Sequence[Gather
     for each in found:
         if each.entry.at < index.since:
             continue
+        places.pop(each.place, None)
         places[each.place] = None
         _add(tx, profile, each)
-    _put(tx, index_name(profile), replace(index, seq=seq, places=tuple(places)))
+    _put(tx, index_name(profile), replace(index, seq=seq, places=tuple(places)[-PLACES:]))
     return True
 
 
@@ -176,10 +179,15 @@ def _add(tx: Tx, profile: str, each: Gathered) -> None:
     _put(tx, name, replace(missed, since=since, entries=entries[-KEPT:], older=dict(older)))
 
 
-def missed_in(tx: Tx, profile: str, place: Destination | None) -> Missed | None:
-    """What the place was not told yet, without what was answered meanwhile."""
+def untold_in(tx: Tx, profile: str, place: Destination | None) -> Missed | None:
+    """What the place was not told yet, without what was answered meanwhile. Where that was all of it, the place is
+    forgotten."""
     missed = read_missed(tx.get(Note, place_name(profile, place)))
-    return None if missed is None else replace(missed, entries=tuple(_standing(tx, profile, missed.entries)))
+    left = None if missed is None else replace(missed, entries=tuple(_standing(tx, profile, missed.entries)))
+    if left is not None and (left.entries or left.older):
+        return left
+    forget(tx, profile=profile, place=place)
+    return None
 
 
 def _standing(tx: Tx, profile: str, entries: Iterable[Entry]) -> Iterable[Entry]:
@@ -201,7 +209,7 @@ def returned(tx: Tx, *, profile: str, place: Destination, back_at: datetime, awa
     Without it somebody who may decide gave a sign of life; what ended just before that is forgotten, since that person
     was there.
     """
-    missed = missed_in(tx, profile, place)
+    missed = untold_in(tx, profile, place)
     if missed is None:
         return None
     away = away_since is not None
@@ -209,8 +217,6 @@ def returned(tx: Tx, *, profile: str, place: Destination, back_at: datetime, awa
         return None
     forget(tx, profile=profile, place=place)
     if not away and back_at - missed.since < ABSENT_FOR:
-        return None
-    if not missed.entries and not missed.older:
         return None
     whole = away_since is not None and away_since <= missed.since
     absence = Absence(

@@ -14,6 +14,8 @@ from signoff.rows import turn_key
 RESULT_WITHIN_S = 86400.0
 """A claim without a turn and without a result becomes unknown after this long."""
 
+Withdrawn = Literal["changed_since_review", "forbidden_now", "executor_changed"]
+"""Why an approval is found void when its action is to start."""
 RESULT_EVENTS = {"succeeded": "succeed", "failed": "fail", "not_run": "skip"}
 
 
@@ -132,9 +134,7 @@ def result(
     return done
 
 
-def withdraw_approval(
-    tx: Tx, row: ApprovalRequest, cause: Cause | Literal["changed_since_review"], by: Actor | None
-) -> ApprovalRequest:
+def withdraw_approval(tx: Tx, row: ApprovalRequest, cause: Cause | Withdrawn, by: Actor | None) -> ApprovalRequest:
     """Take an unclaimed approval away: the outcome stays, the execution becomes `not_run`."""
     execution = moved(row.execution, "withdraw", cause=cause, ended_by=by, ended_at=tx.now)
     done = replace(row, execution=execution, claim_by=None, card_version=row.card_version + 1)
@@ -150,6 +150,6 @@ def lapse(tx: Tx, row: ApprovalRequest, cause: str | None = None) -> ApprovalReq
     execution = moved(row.execution, event, ended_at=tx.now, cause=cause)
     done = replace(row, execution=execution, claim_by=None, card_version=row.card_version + 1)
     tx.put(done)
-    emit(tx, "approval.execution", done, state=execution.state)
+    emit(tx, "approval.execution", done, state=execution.state, cause=cause)
     show(tx, done, priority=FINAL)
     return done

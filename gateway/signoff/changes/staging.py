@@ -41,10 +41,18 @@ LEASE_S = 60.0
 LOST_CLAIMANT = "executor_stopped"
 """The cause of an execution whose claimant stopped while it ran."""
 
+TakenBack = Literal["forbidden_now", "executor_changed"]
+"""Why settings that changed since take an approval away."""
+
 State = Literal[
     "waits", "approved", "running", "succeeded", "failed", "not_run", "unknown", "denied", "expired", "gone"
 ]
 """Where a kept action stands, in one word; `gone`: withdrawn, or taken back before it started."""
+
+
+def lost_ids(row: ApprovalRequest) -> str:
+    """A run of which nobody knows how it ended, for the log."""
+    return f"{row.short_id} ({row.request_id}) of profile {row.profile}, executor {row.executor}: {row.execution.cause}"
 
 
 class Ran(Struct, frozen=True, kw_only=True):
@@ -128,16 +136,18 @@ def refusal(row: ApprovalRequest) -> ActionRefused | None:
     if state == "approved":
         return None
     code, words = _REFUSALS[state]
-    if row.execution.cause == "changed_since_review":
-        code, words = (
-            "changed_since_review",
-            "A file that it names changed after a person looked at it; it was not run.",
-        )
+    if row.execution.cause in _TAKEN_BACK:
+        code, words = row.execution.cause, _TAKEN_BACK[row.execution.cause]
     if state == "unknown" and row.superseded_by is not None:
-        code, words = "already_run", "It was run again by a person; look at the newer action."
+        code, words = "already_run", f"A person had it run once more, as {row.again_as}; look at that one."
     return ActionRefused(words, code=code, row=row)
 
 
+_TAKEN_BACK = {
+    "changed_since_review": "A file that it names changed after a person looked at it; it was not run.",
+    "forbidden_now": "A deny rule or a floor forbids it by now; it was not run.",
+    "executor_changed": "Its executor is not registered for it any more; it was not run. It must be asked again.",
+}
 _REFUSALS: dict[State, tuple[str, str]] = {
     "waits": ("not_approved", "Nobody has approved it yet. Approve it, and it is run."),
     "running": ("running", "It is running now. It is not started a second time."),
@@ -162,16 +172,20 @@ def start(
     *,
     pass_sha256: str = "",
     operands: tuple[Operand, ...] | None = None,
+    withdrawn: TakenBack | None = None,
 ) -> ApprovalRequest:
     """Claim an approved action for one run; succeeds once, whoever else tries. The claim holds `LEASE_S`.
 
-    `operands` are the files it names, as they are now: where they changed since people looked at it, the row comes back
-    as `not_run`, and is not to be run. Raises `ActionRefused`, `RequestNotFound`.
+    `operands` are the files it names, as they are now, and `withdrawn` is why the settings of now do not let it run:
+    where files changed since people looked at it, or there is such a cause, the row comes back as `not_run`, and is not
+    to be run. Raises `ActionRefused`, `RequestNotFound`.
     """
     row = load_request(tx, profile, request_id)
     refused = refusal(row)
     if refused is not None:
         raise refused
+    if withdrawn is not None:
+        return claiming.withdraw_approval(tx, row, withdrawn, None)
     if claiming.changed(row, operands):
         return claiming.withdraw_approval(tx, row, "changed_since_review", None)
     execution = moved(row.execution, "claim", claim_id=claim_id, claimed_at=tx.now)
@@ -214,7 +228,7 @@ def did_run(tx: Tx, profile: str, request_id: str, by: Actor) -> ApprovalRequest
     """A person says of a run whose end nobody knows that it did run. Raises `ActionRefused`, `RequestNotFound`."""
     row = load_request(tx, profile, request_id)
     _check_unknown(row)
-    return _ended(tx, row, "succeed", ended_by=by)
+    return _ended(tx, row, "succeed", ended_by=by, ended_at=tx.now, cause=None)
 
 
 def run_again(tx: Tx, profile: str, request_id: str, by: Actor) -> ApprovalRequest:
@@ -237,9 +251,11 @@ def run_again(tx: Tx, profile: str, request_id: str, by: Actor) -> ApprovalReque
         pass_sha256="",
         pass_used_by=None,
         card_version=row.card_version + 1,
+        again_of=row.short_id,
     )
     tx.put(again)
-    tx.put(replace(row, superseded_by=again.request_id, claim_by=None, card_version=row.card_version + 1))
+    named = {"superseded_by": again.request_id, "again_as": again.short_id}
+    tx.put(replace(row, **named, claim_by=None, card_version=row.card_version + 1))
     for copy in copies_of(tx, row):
         _hand_over(tx, copy, again)
     emit(tx, "approval.requested", again, stages=again.stages, again_of=row.request_id)

@@ -7,38 +7,38 @@ from datetime import datetime, timedelta
 
 from signoff.changes import bypassing, claiming, delivering, ending, expiring, sending, staging, stopping
 from signoff.changes.bypassing import Bypass
-from signoff.changes.common import followers, plus
+from signoff.changes.common import followers, plus, unsure
 from signoff.model import ApprovalRequest, Card, Notifier, Session, Turn, replace
 from signoff.ports import Tx
 from signoff.rows import request_key
 from signoff.settings import SessionSettings
 
 
-def sweep_requests(tx: Tx, keys: Iterable[str]) -> int:
-    """End, start or check what is due among these requests; returns how many changed."""
-    count = 0
+def sweep_requests(tx: Tx, keys: Iterable[str]) -> list[ApprovalRequest]:
+    """End, start or check what is due among these requests; returns the kept actions that became unknown."""
+    lost = []
     for key in keys:
         row = tx.get(ApprovalRequest, key)
-        if row is not None and _sweep_request(tx, row):
-            count += 1
-    return count
+        changed = _sweep_request(tx, row) if row is not None else None
+        if changed is not None and unsure(changed):
+            lost.append(changed)
+    return lost
 
 
-def _sweep_request(tx: Tx, row: ApprovalRequest) -> bool:
+def _sweep_request(tx: Tx, row: ApprovalRequest) -> ApprovalRequest | None:
+    """The row after its approval or claim lapsed; None for every other change."""
     now = tx.now
     if row.outcome == "approved" and row.claim_by is not None and row.claim_by <= now:
-        claiming.lapse(tx, row, cause=staging.LOST_CLAIMANT if row.stages is not None else None)
-    elif row.outcome is not None:
-        return False
-    elif row.expires_at is not None and row.expires_at <= now:
+        return claiming.lapse(tx, row, cause=staging.LOST_CLAIMANT if row.stages is not None else None)
+    if row.outcome is not None:
+        return None
+    if row.expires_at is not None and row.expires_at <= now:
         _expire(tx, row)
     elif row.notify_by is not None and row.notify_by <= now:
         delivering.check_notified(tx, row)
     elif row.window_by is not None and row.window_by <= now:
         tx.put(delivering.start_window(tx, row))
-    else:
-        return False
-    return True
+    return None
 
 
 def _expire(tx: Tx, row: ApprovalRequest) -> None:

@@ -10,6 +10,7 @@ import click
 from signoff.cli.connect import Place, placed, with_client
 from signoff.cli.output import left, put_json, put_rows, summary
 from signoff.client import ActionRecord, Client
+from signoff.errors import RequestNotFound
 
 _STATES = {
     "waits": "waits for an answer",
@@ -23,6 +24,10 @@ _STATES = {
     "expired": "expired, not run",
     "gone": "taken back, not run",
 }
+
+_NOT_KEPT = (
+    "No kept action with this id is known here. `signoff actions` lists them; --profile reaches another profile."
+)
 
 
 @click.group(invoke_without_command=True)
@@ -58,11 +63,12 @@ def _list(place: Place) -> None:
 def _row(row: ActionRecord) -> tuple[str, ...]:
     asked = row.approval
     until = asked.expires_at if row.state == "waits" else None
-    return row.short_id, summary(asked), _told(row.state), row.executor or "", asked.session_id, left(until)
+    return row.short_id, summary(asked), _told(row), row.executor or "", asked.session_id, left(until)
 
 
-def _told(state: str) -> str:
-    return _STATES.get(state, state)
+def _told(row: ActionRecord) -> str:
+    told = _STATES.get(row.state, row.state)
+    return f"{told}; run again as {row.again_as}" if row.again_as else told
 
 
 @actions.command()
@@ -100,8 +106,11 @@ def replay(place: Place, action_id: str, again: bool, did_run: bool) -> None:
 
 
 def _answered(place: Place, verb: Callable[[Client], Coroutine[Any, Any, ActionRecord]]) -> None:
-    row = with_client(place, verb)
+    try:
+        row = with_client(place, verb)
+    except RequestNotFound as error:
+        raise RequestNotFound(_NOT_KEPT) from error
     if place.as_json:
         put_json(row)
     else:
-        click.echo(f"{row.short_id}: {_told(row.state)}.")
+        click.echo(f"{row.short_id}: {_told(row)}.")

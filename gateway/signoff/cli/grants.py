@@ -7,6 +7,7 @@ import click
 from signoff.cli.connect import Place, placed, with_client
 from signoff.cli.output import left, put_json, put_rows
 from signoff.client import GrantRecord
+from signoff.client.records import Who
 from signoff.visible import visible
 
 
@@ -39,16 +40,23 @@ def _warn_of_allowlist(place: Place) -> None:
 
 
 def _row(grant: GrantRecord) -> tuple[str, ...]:
-    by = grant.by.name or grant.by.principal or grant.by.user_id or "" if grant.by else ""
     return (
         grant.grant_id,
         grant.scope,
         grant.session_id or "",
         grant.label,
         grant.shown,
-        by,
+        _giver(grant.by),
         left(grant.expires_at),
     )
+
+
+def _giver(by: Who | None) -> str:
+    if by is None:
+        return ""
+    if by.platform == "local" and not by.principal:
+        return f"the operator (uid {by.user_id})"
+    return by.name or by.principal or by.user_id or ""
 
 
 @click.command()

@@ -42,6 +42,8 @@ ACTION_CODES = frozenset(
         "not_run",
         "not_run_yet",
         "no_executor",
+        "forbidden_now",
+        "executor_changed",
     }
 )
 """Why a kept action is not run now, beside the reasons of a claim."""

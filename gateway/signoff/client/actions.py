@@ -24,7 +24,7 @@ class Actions:
         while True:
             found, cursor = _wire.page(await self._link.call(call), shape)
             rows += found
-            if cursor is None or not found:
+            if cursor is None:  # a page that holds nothing may have a next: the server looked at rows of others
                 return rows
             call = _wire.next_page(call, cursor)
 
@@ -43,7 +43,7 @@ class Actions:
     async def replay_action(self, action_id: str, *, wait_s: float = 30.0) -> ActionRecord:
         """Run one that was approved and waits for its executor, and wait for its end, 60 s at most.
 
-        Raises `ActionRefused` where it cannot be run now, with its `action_code`; `RequestNotFound`.
+        Raises `ActionRefused` where it cannot be run now, with its `code`; `RequestNotFound`.
         """
         return await self._action(_wire.replay_action(action_id, wait_s, again=False, did_run=False))
 

@@ -129,6 +129,8 @@ class ActionRecord(Struct, frozen=True, kw_only=True):
     state: str
     """`waits`, `approved`, `running`, `succeeded`, `failed`, `not_run`, `unknown`, `denied`, `expired` or `gone`."""
     executor: str | None = None
+    again_as: str | None = None
+    """The short id of the newer action, where a person had this one run once more."""
     approval: ApprovalRecord
     """The question about it."""
 

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from signoff.cards import headline_text
 from signoff.changes.common import unsure
+from signoff.changes.staging import state_of
 from signoff.console.answering import PREFIX, Told
 from signoff.console.desk import Desk
 from signoff.console.forms import allowed, answer, step
@@ -31,7 +32,7 @@ async def kept(core: Core, profile: str) -> list[ApprovalRequest]:
     found: list[ApprovalRequest] = []
     after: str | None = None
     while rows := await core.staged.actions(profile, limit=PAGE, after=after):
-        ended = [row for row in found if row.outcome is not None and not unsure(row)]
+        ended = [row for row in found if row.outcome is not None and not unsure(row) and not under_way(row)]
         dropped = {row.request_id for row in ended[:-ENDED]}
         found = [*(row for row in found if row.request_id not in dropped), *rows]
         after = request_key(profile, rows[-1].request_id)
@@ -50,21 +51,28 @@ def open_ones(rows: list[ApprovalRequest]) -> list[ApprovalRequest]:
     return [row for row in rows if unsure(row)] + [row for row in rows if row.outcome is None]
 
 
+def under_way(row: ApprovalRequest) -> bool:
+    """Whether it was approved and has not ended: it waits for its executor, or runs."""
+    return state_of(row) in ("approved", "running")
+
+
 async def show(desk: Desk, visit: Visit) -> web.StreamResponse:
     """The page."""
     rows = await kept(desk.core, visit.seat.profile)
     wanted = open_ones(rows)
-    names = {row.request_id for row in wanted}
+    started = [row for row in rows if under_way(row)]
+    names = {row.request_id for row in (*wanted, *started)}
     ended = [row for row in reversed(rows) if row.request_id not in names][:ENDED]
     here = "/console/staged"
-    cards = await desk.reading.cards([*wanted, *ended], visit.seat, visit.token, here)
+    cards = await desk.reading.cards([*wanted, *started, *ended], visit.seat, visit.token, here)
     return await desk.page(
         visit,
         "staged",
         t("console.title.staged"),
         here="pending",
         cards=cards[: len(wanted)],
-        ended=cards[len(wanted) :],
+        started=cards[len(wanted) : len(wanted) + len(started)],
+        ended=cards[len(wanted) + len(started) :],
         count=len(wanted),
     )
 

@@ -81,6 +81,7 @@ class Console:
     def __init__(self, core: Core, *, url: str | None = None, keepalive_s: float = KEEPALIVE_S) -> None:
         """`url` is the public address under which browsers reach the gateway, None where it has none."""
         self.desk = Desk(core, url=url, keepalive_s=keepalive_s)
+        core.pages_open()
 
     def opened(self, address: str) -> None:
         """The listener answers at that address, which links name where there is no public one."""

@@ -12,7 +12,7 @@ from signoff.display import shown
 from signoff.durations import duration
 from signoff.endings import user_summary
 from signoff.kept_words import executor_name
-from signoff.model import Actor, ApprovalRequest, Copy, Event
+from signoff.model import Actor, ApprovalRequest, Copy, Event, replace
 from signoff.ports import Store
 from signoff.rows import request_key
 from signoff.settings import Profile
@@ -49,7 +49,12 @@ async def events_of(store: Store, row: ApprovalRequest) -> list[Event]:
 
 
 async def copies_of(store: Store, row: ApprovalRequest) -> list[Copy]:
-    """The cards that ask for it."""
+    """The cards that ask for it; of one that was run again those that the newest took over."""
+    while row.again_as and row.superseded_by is not None:
+        newer = await store.get(ApprovalRequest, request_key(row.profile, row.superseded_by))
+        if newer is None:
+            break
+        row = newer
     key = request_key(row.profile, row.leader_id or row.request_id)
     return [copy for copy in await store.find(Copy, "request", key, limit=200) if copy.kind == "card"]
 
@@ -70,7 +75,7 @@ def steps(
     profile: Profile,
 ) -> list[Step]:
     """The story in order of time. Pure."""
-    told = [_asked(row), _judged(row, profile)]
+    told = [_again(row)] if row.again_of else [_asked(row), _judged(row, profile)]
     told += [step for copy in copies for step in _shown(row, copy)]
     told += [_refused(event) for event in events if event.type == "tap.refused"]
     told += [_revealed(event) for event in events if event.type == "approval.revealed"]
@@ -84,7 +89,7 @@ def steps(
     told += [_lifted(row, event) for event in events if event.type == "approval.lifted"]
     told += [_wanted(row, event) for event in events if event.type == "approval.ask_again"]
     told += _ended(row, now)
-    told += _ran(row, now)
+    told += _ran(row, events, now)
     return sorted(told, key=lambda step: step.at)
 
 
@@ -99,15 +104,25 @@ def _asked(row: ApprovalRequest) -> Step:
     return Step(at=row.created_at, word=t("console.step.asked"), text=" · ".join(parts))
 
 
+def _again(row: ApprovalRequest) -> Step:
+    """Nobody asked for it and nothing was judged: a person wanted the run of an older one repeated."""
+    text = t("console.story.again", person=people(row.decided_by), id=row.again_of)
+    return Step(at=row.created_at, word=t("console.step.again"), text=text, link=row.again_of)
+
+
 def _judged(row: ApprovalRequest, profile: Profile) -> Step:
     born = row.outcome in ("blocked", "staged") or any(by.type in ("policy", "grant") for by in row.decided_by)
-    text = user_summary(row, row.created_at) if born and row.outcome else t("console.story.asks_person")
+    asks = t("console.story.kept" if row.stages is not None else "console.story.asks_person")
+    text = user_summary(row, row.created_at) if born and row.outcome else asks
     tree = judged(row, profile)
     return Step(at=row.created_at, word=t("console.step.judged"), text=text, link=row.kept_short, judged=tree)
 
 
 def _shown(row: ApprovalRequest, copy: Copy) -> list[Step]:
     place = safe_name(str(copy.destination))
+    if copy.sent_at is not None and row.again_of and copy.created_at < row.created_at:
+        text = t("console.story.taken_over", place=place, id=row.again_of)
+        return [Step(at=row.created_at, word=t("console.step.shown"), text=text)]
     if copy.sent_at is not None:
         took = duration(max((copy.sent_at - copy.created_at).total_seconds(), 0.0))
         text = t("console.story.shown", place=place, duration=took)
@@ -173,7 +188,7 @@ def _ended(row: ApprovalRequest, now: datetime) -> list[Step]:
     if row.outcome is None or row.decided_at is None:
         return []
     more = []
-    if row.decided_by and all(by.type == "person" for by in row.decided_by):
+    if row.decided_by and not row.again_of and all(by.type == "person" for by in row.decided_by):
         by = row.decided_by[-1]
         via = _via(by)
         took = duration(max((row.decided_at - row.created_at).total_seconds(), 0.0))
@@ -191,7 +206,20 @@ def _via(by: Actor) -> str:
     return t(f"console.via.{by.via}") if by.via else "–"
 
 
-def _ran(row: ApprovalRequest, now: datetime) -> list[Step]:
+def _was_unknown(row: ApprovalRequest, event: Event) -> bool:
+    """Whether nobody knew for a while how it had ended, and the row tells of what came after that."""
+    lost = event.type == "approval.execution" and event.data.get("state") == "unknown"
+    return lost and row.execution.state != "unknown"
+
+
+def _unknown(row: ApprovalRequest, event: Event, now: datetime) -> Step:
+    cause = str(event.data.get("cause") or "") or None
+    then = replace(row.execution, state="unknown", cause=cause, ended_by=None, ended_at=event.at)
+    line = execution_line(replace(row, execution=then), now)
+    return Step(at=event.at, word=t("console.state.unknown"), text=line)
+
+
+def _ran(row: ApprovalRequest, events: Sequence[Event], now: datetime) -> list[Step]:
     if row.outcome != "approved":
         return []
     ran, told = row.execution, []
@@ -199,7 +227,9 @@ def _ran(row: ApprovalRequest, now: datetime) -> list[Step]:
         who = t("console.story.executor", executor=executor_name(row)) if row.stages is not None else agent_name(row)
         text = t("console.story.started", agent=who, digest=row.digest[:8])
         told.append(Step(at=ran.claimed_at, word=t("console.step.started"), text=text))
+    told += [_unknown(row, event, now) for event in events if _was_unknown(row, event)]
     if ran.ended_at is not None:
         line = execution_line(row, now)
-        told.append(Step(at=ran.ended_at, word=t(f"console.state.{ran.state}"), text=line))
+        link = row.again_as if ran.state == "unknown" else ""
+        told.append(Step(at=ran.ended_at, word=t(f"console.state.{ran.state}"), text=line, link=link))
     return told

@@ -16,6 +16,7 @@ from signoff.doctoring.clocks import clock_finding
 from signoff.doctoring.files import file_findings
 from signoff.doctoring.listening import port_findings
 from signoff.doctoring.people import approver_finding
+from signoff.doctoring.programs import program_findings
 from signoff.doctoring.rows import Row, rows_of
 from signoff.doctoring.storing import serving_findings, store_findings
 from signoff.drills import named_places
@@ -40,6 +41,8 @@ async def examine(config: Config) -> list[Row]:
     else:
         rows += rows_of("gateway", [_running(beside)])
         rows += rows_of("store", serving_findings(beside.store))
+    for profile in config.profiles.values():
+        rows += rows_of("gateway" if profile.name == "default" else profile.name, program_findings(profile))
     named = [(profile, platform) for profile in config.profiles.values() for platform in profile.platforms]
     if not named:
         rows += rows_of("gateway", [_no_platform(config)])

@@ -2,7 +2,7 @@
 
 from signoff.policy.allow import Allowlist
 from signoff.policy.contexts import ActionKind, JudgeContext
-from signoff.policy.ladder import LADDER, judge
+from signoff.policy.ladder import LADDER, forbidden, judge
 from signoff.policy.unwrap import unwrapped
 from signoff.policy.verdict import DecisionWord, Severity, Verdict, VerdictWord
 
@@ -15,6 +15,7 @@ __all__ = [
     "Severity",
     "Verdict",
     "VerdictWord",
+    "forbidden",
     "judge",
     "unwrapped",
 ]

@@ -23,6 +23,8 @@ from signoff.policy.verdict import Verdict
 
 TOOL_GATE = "approvals.tool_gate.require_approval"
 """The setting that names the tools of the gate."""
+FORBIDDING = ("deny", "floor")
+"""The steps that nobody can approve past."""
 MAX_ALLOWING = 8
 """As many of the rules that allowed a script are named."""
 
@@ -48,6 +50,15 @@ def judge(
         if verdict is not None:
             return verdict
     return _person(subject)
+
+
+def forbidden(
+    action_kind: ActionKind, text: str, context: JudgeContext, *, clock: Callable[[], float] = time.thread_time
+) -> Verdict | None:
+    """What a deny rule or a floor says against an action, wherever it is run; None where neither forbids it."""
+    subject = read(action_kind, text, context, clock)
+    found = (step(rung, subject) for rung in LADDER if rung.name in FORBIDDING)
+    return next((verdict for verdict in found if verdict is not None), None)
 
 
 def step(rung: Rung, subject: Subject) -> Verdict | None:

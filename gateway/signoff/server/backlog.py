@@ -1,4 +1,4 @@
-"""How many questions of each agent wait, counted from the change feed."""
+"""How many questions of each agent wait, and how many actions are kept for it, counted from the change feed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ _PAGE = 500
 class Backlog:
     """The waiting requests by agent. Call `begin` once before asking `check`."""
 
-    def __init__(self, core: Core, most: int) -> None:
+    def __init__(self, core: Core, most: int, most_kept: int) -> None:
         self._core = core
         self._most = most
+        self._most_kept = most_kept
         self._waiting: dict[str, set[str]] = {}
+        self._kept: dict[str, set[str]] = {}
+        """Those about kept actions, which wait for days: an agent that keeps many must not lose its live questions."""
         self._ended: set[str] | None = set()
         """What ended while `begin` was reading, which its pages may still show as waiting."""
         self._unsubscribe: Callable[[], None] = core.store.subscribe(self._heard)
@@ -57,6 +60,10 @@ class Backlog:
             f"{self._most} questions of this agent wait, which is the most. Wait for answers, or withdraw some."
         )
 
+    def may_keep(self, profile: str, agent: str | None) -> bool:
+        """Whether one more action of this agent may be kept now."""
+        return agent is None or len(self._kept.get(joined(profile, agent), ())) < self._most_kept
+
     async def _stored(self, profile: str, request_id: str) -> bool:
         return await self._core.store.get(ApprovalRequest, request_key(profile, request_id)) is not None
 
@@ -72,7 +79,10 @@ class Backlog:
 
     def _add(self, row: ApprovalRequest) -> None:
         if row.agent is not None:
-            self._waiting.setdefault(joined(row.profile, row.agent), set()).add(row.request_id)
+            self._counted(row).setdefault(joined(row.profile, row.agent), set()).add(row.request_id)
+
+    def _counted(self, row: ApprovalRequest) -> dict[str, set[str]]:
+        return self._waiting if row.stages is None else self._kept
 
     def _drop(self, row: ApprovalRequest) -> None:
         if self._ended is not None:
@@ -80,7 +90,8 @@ class Backlog:
         if row.agent is None:
             return
         name = joined(row.profile, row.agent)
-        waiting = self._waiting.get(name, set())
+        counted = self._counted(row)
+        waiting = counted.get(name, set())
         waiting.discard(row.request_id)
         if not waiting:
-            self._waiting.pop(name, None)
+            counted.pop(name, None)

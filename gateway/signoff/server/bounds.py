@@ -18,6 +18,8 @@ class Bounds(Struct, frozen=True, kw_only=True):
     """Half of the connections, so that asking and answering still get through."""
     pending_per_agent: int = 5000
     """Questions of one agent that wait: more than people answer in a day."""
+    kept_per_agent: int = 1000
+    """Actions of one agent that are kept for a later yes: they wait for days, and count for themselves."""
     connections: int = 1024
     """Open connections of one listener."""
     head_within_s: float = 10.0

@@ -64,6 +64,10 @@ class Core(Protocol):
         """The connected platforms by profile and platform."""
         ...
 
+    def pages_open(self) -> None:
+        """The web console is served from now on, so questions may go there."""
+        ...
+
     @property
     def ready(self) -> bool:
         """Whether the store serves and every platform had its first round."""

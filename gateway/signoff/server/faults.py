@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from signoff.errors import ActionRefused, ClaimRefused, InvalidInput, NotFound, SignoffError
+from signoff.errors import InvalidInput, NotFound, SignoffError
 from signoff.record import Approval
 
 ErrorType = Literal[
@@ -126,9 +126,7 @@ class ShuttingDown(SignoffError):
 
 def code_of(error: SignoffError) -> str:
     """The error's stable code."""
-    if isinstance(error, ActionRefused):
-        return error.action_code
-    return error.claim_code if isinstance(error, ClaimRefused) else error.code
+    return error.code
 
 
 def type_of(status: int) -> ErrorType:

@@ -30,6 +30,8 @@ ACTION_CODES = (
     "not_run_yet",
     "changed_since_review",
     "no_executor",
+    "forbidden_now",
+    "executor_changed",
 )
 
 

@@ -22,6 +22,7 @@ from signoff.errors import (
     NotPermitted,
     RequestNotFound,
     SessionNotFound,
+    TooManyKept,
     TurnNotFound,
     UndoTooLate,
 )
@@ -67,6 +68,7 @@ async def _ask(call: Call) -> Reply:
         claimed_for=body.claimed_for,
         gate_token=body.gate_token,
         agent=who.agent,
+        may_keep=call.door.backlog.may_keep(who.profile, who.agent),
     )
     broker = call.core.broker
     await call.door.backlog.check(who.profile, who.agent, body.request_id)
@@ -238,6 +240,7 @@ ROUTES: tuple[Route, ...] = (
             TurnNotFound,
             IdempotencyConflict,
             TooManyPending,
+            TooManyKept,
             GatePassRefused,
             Busy,
         ),

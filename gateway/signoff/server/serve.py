@@ -68,7 +68,7 @@ async def serve(
     hall = Hall()
     bounds = bounds or Bounds()
     streams = Streams(core, keepalive_s=keepalive_s, write_within_s=write_within_s, bounds=bounds)
-    backlog = Backlog(core, bounds.pending_per_agent)
+    backlog = Backlog(core, bounds.pending_per_agent, bounds.kept_per_agent)
     door = Door(core=core, hall=hall, streams=streams, backlog=backlog, routes=ROUTES, version=version("signoff"))
     api = Api(door, Hosts(frozenset((host, *host_names)), reachable=not is_loopback(host)), pages)
     async with AsyncExitStack() as stack:

@@ -67,4 +67,5 @@ async def _asked(side: Side, request_id: str, ended: asyncio.Future[str], path: 
             return "prompt_interrupted"
         if not decided:
             Drawing(tty.out).line(f"\nNothing is asked here any more. {await ended}")
+        await tty.written()
         return None

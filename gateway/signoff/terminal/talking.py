@@ -74,7 +74,9 @@ class _Talk:
         self._ways: dict[str, Way] = {KEYS.get(way.choice, way.choice): way for way in card.ways}
         self._seen_whole = not card.whole
         no = self._ways[KEYS["deny"]].label
-        self._prompt = f"Answer {'/'.join(self._ways)} (Enter alone: {no}. Ctrl-C: no answer): "
+        keys = [key for each in self._ways for key in ((each, REASON) if each == KEYS["deny"] else (each,))]
+        keys += [WHOLE] if card.whole else []
+        self._prompt = f"Answer {'/'.join(keys)} (Enter alone: {no}. Ctrl-C: no answer): "
 
     async def reply(self) -> Reply | None:
         """What one typed line means; None where it decides nothing, which is said."""

@@ -1,5 +1,7 @@
 """The controlling terminal: opened by its own name whatever the standard streams are, read by whole lines only.
 
+Whoever sits there can hold its output up (Ctrl-S), so it is written to where it is read: on a thread of its own.
+
 What was typed before a question stood there is thrown away, so that no key meant for something else answers it.
 """
 
@@ -7,15 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import select
 import sys
+import time
+from collections.abc import Callable
 from types import TracebackType
-from typing import TextIO
+from typing import TypeVar
 
 CONTROLLING = "/dev/tty"
 _READ_BYTES = 4096
 """A terminal hands out a line of at most so many bytes."""
+LAST_WORDS_S = 2.0
+"""So long a terminal that is held up is waited for, once nothing is asked there any more."""
+
+_Found = TypeVar("_Found")
 
 
 class NoTerminal(Exception):
@@ -26,14 +35,31 @@ class Ended(Exception):
     """Reading ended without an answer: end of input, or the terminal went away."""
 
 
+class _Words(io.StringIO):
+    """What is to stand on the terminal next."""
+
+    def isatty(self) -> bool:
+        """Whoever writes here writes to a terminal."""
+        return True
+
+    def taken(self) -> bytes:
+        """All of it; it is empty then."""
+        text = self.getvalue()
+        self.seek(0)
+        self.truncate()
+        return text.encode("utf-8", "backslashreplace")
+
+
 class Tty:
     """An open terminal. Use it in a `with` statement."""
 
     def __init__(self, fd: int) -> None:
+        os.set_blocking(fd, False)
         self._fd = fd
         self._buffer = b""
         self._wake_r, self._wake_w = os.pipe()
-        self.out: TextIO = os.fdopen(os.dup(fd), "w", encoding="utf-8", errors="backslashreplace", buffering=1)
+        self.out = _Words()
+        """What is written here stands on the terminal with the next question, or with `written`."""
 
     @classmethod
     def open(cls, path: str = CONTROLLING) -> Tty:
@@ -61,27 +87,51 @@ class Tty:
 
     def close(self) -> None:
         """Let go of it."""
-        with contextlib.suppress(OSError):  # it may have hung up, and then nothing is left to be written
-            self.out.close()
         for fd in (self._fd, self._wake_r, self._wake_w):
             os.close(fd)
 
     async def ask(self, text: str) -> str:
         """The next whole line, typed after `text` stood there. Raises `Ended`, and OSError where nothing can be
         written. A caller that is cancelled leaves nothing behind that reads."""
-        self._flush()
-        self.out.write(text)
-        self.out.flush()
-        reading = asyncio.ensure_future(asyncio.to_thread(self._line))
+        before, asked = self.out.taken(), text.encode("utf-8", "backslashreplace")
+
+        def talk() -> str:
+            self._write(before)
+            self._flush()
+            self._write(asked)
+            return self._line()
+
+        return await self._aside(talk)
+
+    async def written(self) -> None:
+        """What was written stands there, or has no place there: a terminal that is held up loses it after
+        `LAST_WORDS_S`. Raises OSError where nothing can be written."""
+        text, until = self.out.taken(), time.monotonic() + LAST_WORDS_S
+        await self._aside(lambda: self._write(text, until))
+
+    async def _aside(self, work: Callable[[], _Found]) -> _Found:
+        working = asyncio.ensure_future(asyncio.to_thread(work))
         try:
-            return await asyncio.shield(reading)
+            return await asyncio.shield(working)
         except asyncio.CancelledError:
             os.write(self._wake_w, b"x")
-            await asyncio.wait({reading})
-            if not reading.cancelled():
-                reading.exception()
+            await asyncio.wait({working})
+            if not working.cancelled():
+                working.exception()
             os.read(self._wake_r, 1)
             raise
+
+    def _write(self, text: bytes, until: float | None = None) -> None:
+        """Have all of it stand there, as soon as the terminal takes it; what it did not take `until` then is lost."""
+        while text:
+            left_s = None if until is None else max(0.0, until - time.monotonic())
+            woken, ready, _ = select.select([self._wake_r], [self._fd], [], left_s)
+            if woken:
+                raise Ended("nobody waits for it any more")
+            if not ready:
+                return
+            with contextlib.suppress(BlockingIOError):
+                text = text[os.write(self._fd, text) :]
 
     def _flush(self) -> None:
         """Throw away what was typed already."""
@@ -101,6 +151,8 @@ class Tty:
                 raise Ended("nobody waits for it any more")
             try:
                 found = os.read(self._fd, _READ_BYTES)
+            except BlockingIOError:  # somebody else took it
+                continue
             except OSError as error:
                 raise Ended(f"the terminal went away: {error.strerror}") from None
             if not found:

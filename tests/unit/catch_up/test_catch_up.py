@@ -12,7 +12,7 @@ from tests.unit.core.harness import BY_ANN, OTHER_PLACE
 from signoff.changes import catching_up, staging
 from signoff.changes.common import emit
 from signoff.errors import AdapterUnavailable
-from signoff.model import ApprovalRequest, Note, Person, replace
+from signoff.model import ApprovalRequest, Destination, Note, Person, replace
 from signoff.ports import AdapterInfo, Tx
 from signoff.settings import ApprovalSettings
 
@@ -454,3 +454,33 @@ async def test_a_log_full_of_other_things_is_passed_over(world: Absent, monkeypa
 def test_a_person_without_a_place_in_the_settings_is_nobody(world: Absent) -> None:
     world.catch_ups.alive("default", PLACE, Person(platform="fake", user_id="666"))
     assert world.catch_ups._signs == []
+
+
+# --- what is listed -------------------------------------------------------------------------------
+
+
+async def test_a_place_is_listed_as_long_as_something_is_to_be_told_there(world: Absent) -> None:
+    await world.session("mail", kind="cron", destination=None, agent="mailer")
+    question = await kept(world, "mail")
+    await world.passes(600)
+    await world.looked()
+    assert (await world.catch_ups.index("default")).places == (FALLBACK,)
+    assert await world.decide(question, "deny") == "won"
+    assert await world.catch_ups.untold("default") == []
+    assert (await world.catch_ups.index("default")).places == ()
+    assert await world.store.get(Note, catching_up.place_name("default", FALLBACK)) is None
+
+
+async def test_so_many_places_are_listed_the_newest(world: Absent, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catching_up, "PLACES", 2)
+    places = [Destination("fake", "100", str(number)) for number in range(3)]
+    for number, place in enumerate(places):
+        await world.session(f"s{number}", destination=place)
+        await world.unanswered("deploy build", f"s{number}")
+        await world.looked()
+    await world.unanswered("deploy again", "s1")
+    await world.looked()
+    assert (await world.catch_ups.index("default")).places == (places[2], places[1])
+    await world.passes(600)
+    await world.life(places[0])  # told all the same
+    assert len(world.messages(places[0])) == 1

@@ -369,7 +369,8 @@ async def test_pending_approve_and_deny(shell: Shell, gateway: FakeGateway) -> N
 async def test_stop_grants_and_revoke(shell: Shell, gateway: FakeGateway) -> None:
     assert "1 turns ended, 1 questions withdrawn" in (await shell("stop", "s")).out
     assert json.loads((await shell("grants", "--json")).out)["data"][0]["grant_id"] == "G1"
-    assert "G1" in (await shell("grants")).out
+    out = (await shell("grants")).out
+    assert "G1" in out and "the operator (uid 0)" in out
     assert (await shell("revoke", "G1")).code == 0
     done = await shell("revoke", "G2")
     gone = "No standing permission with this id is in force here. `signoff grants` lists them."

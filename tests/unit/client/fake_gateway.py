@@ -320,7 +320,9 @@ class FakeGateway:
         return response
 
     async def _grants(self, request: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": [{"grant_id": "G1", "scope": "always"}], "next": None})
+        by = {"type": "person", "platform": "local", "user_id": "0"}
+        found = [{"grant_id": "G1", "scope": "always", "by": by}]
+        return web.json_response({"object": "list", "data": found, "next": None})
 
     async def _revoke(self, request: web.Request) -> web.Response:
         if request.match_info["id"] != "G1":

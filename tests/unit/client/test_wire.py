@@ -80,7 +80,7 @@ def test_claim_refusals_keep_their_code(code: str) -> None:
 def test_refusals_of_kept_actions_keep_their_code(code: str) -> None:
     error = _wire.failure(409, json.dumps({"error": {"message": "m", "code": code}}).encode())
     assert isinstance(error, ActionRefused)
-    assert error.action_code == code
+    assert error.code == code
 
 
 JSON = st.recursive(

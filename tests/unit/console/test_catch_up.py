@@ -88,7 +88,7 @@ async def test_what_was_told_in_a_chat_stays_on_the_page(stored: Place, short: N
     place = Destination("console", "ops")
 
     def told(tx: Any) -> None:
-        missed = catching_up.missed_in(tx, "default", None)
+        missed = catching_up.untold_in(tx, "default", None)
         assert missed is not None
         for entry in missed.entries:
             catching_up._add(tx, "default", catching_up.Gathered(place, entry))

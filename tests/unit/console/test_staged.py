@@ -8,14 +8,17 @@ from typing import Any
 
 import pytest
 from tests.unit.console.test_answering import events
-from tests.unit.console.world import Page, Person, Place
+from tests.unit.console.world import Page, Person, Place, place
 
 from signoff.changes import staging
 from signoff.changes.common import emit
 from signoff.changes.staging import Ran
 from signoff.console import actions
-from signoff.model import ApprovalRequest, Session, Tool
+from signoff.console.story import Step, copies_of, events_of, steps
+from signoff.model import ApprovalRequest, Copy, Destination, Session, Tool, replace
 from signoff.ports import Tx
+from signoff.rows import request_key
+from signoff.testing.clock import FakeClock
 
 PAGE, DID, AGAIN = "/console/staged", "/console/staged/did-run", "/console/staged/run-again"
 
@@ -190,3 +193,61 @@ async def test_what_waits_or_is_none_is_not_settled(here: Place) -> None:
     plain = await agent.ask()
     await person.decide(plain, "deny")
     assert (await person.post(DID, {**form, "id": plain["request_id"]})).status == 404
+
+
+async def test_the_story_keeps_when_nobody_knew_and_when_somebody_said_that_it_ran() -> None:
+    clock = FakeClock()
+    async with place(clock=clock) as here:
+        person, row = await here.person(), await kept(here)
+        await decided(person, row, "once")
+        await clock.advance(60)
+        lost = (await ran(here, row, "unknown")).execution
+        await clock.advance(600)
+        await person.script(DID, (await person.get(PAGE)).fields(DID))
+        done = await here.core.broker.get("default", row.request_id)
+        assert (done.execution.ended_at, done.execution.cause) == (clock.now(), None)
+        told = (await story(here, done))[-2:]
+        assert [(step.word, step.at) for step in told] == [("unknown", lost.ended_at), ("succeeded", clock.now())]
+        assert "executor stopped while it ran" in told[0].text and "ann says that it did run" in told[1].text
+
+
+async def story(here: Place, row: ApprovalRequest) -> list[Step]:
+    """What happened, as its page tells it."""
+    store, profile = here.core.store, here.core.profiles["default"]
+    copies, found = await copies_of(store, row), await events_of(store, row)
+    return steps(row, copies, found, here.core.clock.now(), profile)
+
+
+def posted(tx: Tx, row: ApprovalRequest) -> None:
+    """Its card was taken by the place."""
+    for copy in tx.find(Copy, "request", request_key(row.profile, row.request_id)):
+        tx.put(replace(copy, state="sent", sent_at=tx.now, message_id="1"))
+
+
+async def test_both_stories_of_one_that_ran_again_name_each_other(here: Place) -> None:
+    person, row = await here.person(), await kept(here, destinations=(Destination("console", "ops"),))
+    await here.core.store.transact(partial(posted, row=row))
+    asked = await story(here, row)
+    assert [step.word for step in asked] == ["asked", "judged", "shown"]
+    assert "A person is asked whether it may run later." in asked[1].text
+    await decided(person, row, "once")
+    await ran(here, row, "unknown")
+    await person.script(AGAIN, {**(await person.get(PAGE)).fields(AGAIN), "confirmed": "1"})
+    _, again = await here.core.staged.actions("default")
+    told = await story(here, await here.core.broker.get("default", row.request_id))
+    old = told[-1]
+    assert "shown" in [step.word for step in told]
+    assert f"A person had it run once more, as {again.short_id}." in old.text and old.link == again.short_id
+    first, second = (await story(here, again))[:2]
+    assert (second.word, second.text) == ("shown", f"console:ops, on the card of {row.short_id}")
+    assert (first.word, first.link) == ("run again", row.short_id)
+    assert first.text == f"ann had {row.short_id} run once more: nobody knew whether it had run."
+
+
+async def test_what_runs_stands_under_its_own_heading(here: Place) -> None:
+    person, row = await here.person(), await kept(here)
+    await decided(person, row, "once")
+    start = partial(staging.start, profile="default", request_id=row.request_id, claim_id="run")
+    await here.core.store.transact(start)
+    page = (await person.get(PAGE)).text
+    assert page.index("<h2>Under way</h2>") < page.index(f'id="r-{row.short_id}"') and "<h2>Ended</h2>" not in page

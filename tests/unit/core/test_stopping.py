@@ -11,7 +11,6 @@ from signoff.broker import Ask
 from signoff.changes import asking
 from signoff.changes.asking import Asked
 from signoff.errors import IdempotencyConflict, InvalidInput, SendRefused, SessionNotFound, TurnEnded, TurnNotFound
-from signoff.gate_pass import GatePass
 from signoff.model import Actor, ApprovalRequest, Cause, Command, Session
 from signoff.ports import Tx
 from signoff.rows import session_key
@@ -100,9 +99,7 @@ async def _draft(world: World) -> tuple[ApprovalRequest, Session]:
     found: list[Any] = []
     real = asking.ask
 
-    def spy(
-        tx: Tx, draft: ApprovalRequest, judged: Session, claim_within_s: float, gate_pass: GatePass | None = None
-    ) -> Asked:
+    def spy(tx: Tx, draft: ApprovalRequest, judged: Session, *facts: object, **more: object) -> Asked:
         found.append((draft, judged))
         raise SessionNotFound
 

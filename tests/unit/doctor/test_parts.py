@@ -16,9 +16,10 @@ from signoff.doctoring import Row, without_secrets
 from signoff.doctoring.clocks import clock_finding, judged
 from signoff.doctoring.examining import _no_platform
 from signoff.doctoring.files import file_findings
+from signoff.doctoring.programs import program_findings
 from signoff.doctoring.storing import disk_finding, serving_findings
 from signoff.model import Destination
-from signoff.settings import ApprovalSettings, Profile
+from signoff.settings import ApprovalSettings, ExecutorSettings, Profile
 from signoff_adapters.discord.rights import ADMINISTRATOR, NEEDED, Guild, Member, Overwrite, Role, invite_url, missing
 from signoff_adapters.slack.checkup import open_checkup
 from signoff_adapters.slack.config import SlackConfig
@@ -195,3 +196,17 @@ def test_the_console_may_be_the_only_place(tmp_path: Path, approvals: ApprovalSe
     found = _no_platform(config)
     assert found.level == level
     assert "--force" not in found.mend
+
+
+def test_a_program_of_an_executor_that_does_not_exist(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("")
+    there = {"sh": ExecutorSettings(command=("sh", "-c", "true")), "far": ExecutorSettings(url="http://127.0.0.1:1")}
+    lost = {"mailer": ExecutorSettings(command=("/nowhere/send",)), "text": ExecutorSettings(command=(str(plain),))}
+    assert list(program_findings(Profile(executors=there))) == []
+    found = list(program_findings(Profile(executors={**there, **lost})))
+    assert [(each.level, each.about) for each in found] == [
+        ("problem", "executors.mailer.command"),
+        ("problem", "executors.text.command"),
+    ]
+    assert "/nowhere/send" in found[0].text

@@ -72,6 +72,9 @@ async def test_in_process(gateway: Gateway) -> None:  # 1.5.1 1.5.2 1.5.4
         await chat_of(gateway).press(button)
         assert await asking == Elicited(action=action, content={} if action == "accept" else None)  # type: ignore[arg-type]
         assert (await gateway.get(row.request_id)).execution.state == ("succeeded" if action == "accept" else "none")
+        said = "Approved: accepted by " if action == "accept" else "Denied: declined by "
+        assert (await gateway.get(row.request_id)).user_summary.startswith(said)
+        assert said in (await gateway.card(row.request_id)).parts[0].text
 
 
 async def test_in_process_with_content(gateway: Gateway) -> None:

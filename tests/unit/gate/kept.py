@@ -46,7 +46,9 @@ class KeptWorld(World):
         self.fails: BaseException | None = None
         self.hold: asyncio.Event | None = None
         """What the executor waits for before it ends."""
-        self.executors = Executors({"default": profile}, clock)
+        self.settings = {"default": profile}
+        """Of the executors, by profile; changed while things wait."""
+        self.executors = Executors(self.settings, clock)
         for name, settings in profile.executors.items() if runs else ():
             if not settings.command and not settings.url:
                 self.executors.register("default", name, self._run)

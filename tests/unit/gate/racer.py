@@ -88,7 +88,7 @@ async def _answer(staged: Staged, action_id: str) -> str:
     try:
         return staging.state_of(await staged.replay("default", action_id))
     except ActionRefused as error:
-        return error.action_code
+        return error.code
 
 
 class Watched:

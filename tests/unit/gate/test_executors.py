@@ -8,6 +8,7 @@ import hashlib
 import hmac
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -73,6 +74,19 @@ async def test_how_a_program_ends(script: str, state: str, code: int | None, cau
     settings = ExecutorSettings(tools=("*",), command=program(script), timeout_s=3.0)
     ran = await executors(settings).run(replace(CALL, session_id="x" * 200_000))
     assert (ran.state, ran.exit_code, ran.cause) == (state, code, cause)
+
+
+async def test_a_program_that_leaves_a_child_has_ended_all_the_same(tmp_path: Path) -> None:
+    """The child holds the program's standard input, and the call is longer than a pipe."""
+    script = (
+        "import subprocess, sys\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))"
+    )
+    settings = ExecutorSettings(tools=("*",), command=program(script), timeout_s=20.0)
+    ran = await executors(settings).run(replace(CALL, session_id="x" * 900_000))
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+    assert (ran.state, ran.exit_code) == ("succeeded", 0)
 
 
 async def test_a_program_that_does_not_exist_was_not_run() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import sys
 import tempfile
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from signoff.client import BlockingClient, Client
 from signoff.errors import ActionRefused, GatePassRefused, RequestNotFound
 from signoff.executors import Call
 from signoff.model import replace
+from signoff.server.bounds import Bounds
 from signoff.sessions import Declaration
 from signoff.settings import AgentSettings, ApprovalSettings, ExecutorSettings, ToolGateSettings
 
@@ -149,6 +152,30 @@ async def test_replay_of_what_waits_is_refused(kept: Kept) -> None:
     refused = await approver("POST", f"/v1/actions/{record['kept_as']}/replay")
     assert (refused.status, refused.body["error"]["code"]) == (409, "not_approved")
     assert kept.ran == []
+
+
+@pytest.mark.parametrize(("chars", "aside"), [(100, False), (200_000, True)])
+@pytest.mark.parametrize(
+    ("path", "shows"),
+    [("/v1/actions", "on_actions.kept_action"), ("/v1/approvals?status=pending", "on_approvals.approval_of")],
+)
+async def test_long_texts_are_masked_beside_the_loop(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, path: str, shows: str, chars: int, aside: bool
+) -> None:
+    """A few that are as long as a body may be would stop the gateway for seconds, whoever looks at the list."""
+    agent, approver = await kept.callers()
+    await kept.keep(agent, action={**MAIL, "arguments": {"text": "password=x " * (chars // 11)}})
+    module, _, name = shows.partition(".")
+    threads: list[int] = []
+    made = getattr(importlib.import_module(f"signoff.server.{module}"), name)
+
+    def noted(*args: Any, **facts: Any) -> Any:
+        threads.append(threading.get_ident())
+        return made(*args, **facts)
+
+    monkeypatch.setattr(f"signoff.server.{shows}", noted)
+    assert len((await approver("GET", path)).body["data"]) == 1
+    assert [thread != threading.get_ident() for thread in threads] == [aside]
 
 
 async def test_an_agent_sees_its_own_and_answers_none(kept: Kept) -> None:  # 1.4.7
@@ -285,7 +312,7 @@ async def test_the_clients_verbs(kept: Kept, clients: tuple[Client, Client]) -> 
     assert (await approver.replay_action(row.id)).state == "succeeded"
     with pytest.raises(ActionRefused) as error:
         await approver.replay_action(row.id)
-    assert error.value.action_code == "already_run"
+    assert error.value.code == "already_run"
     with pytest.raises(RequestNotFound):
         await approver.reject_action("nothing")
     other = await agent.request(MAIL, session_id="job")
@@ -304,6 +331,19 @@ async def test_the_client_carries_tokens(kept: Kept, clients: tuple[Client, Clie
     assert second.may_run
     with pytest.raises(GatePassRefused):
         await agent.request(MAIL, session_id="job", gate_token=record.gate_token)
+
+
+async def test_a_client_reads_on_behind_rows_of_others(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("signoff.server.on_actions._SCAN", 1)
+    monkeypatch.setattr("signoff.server.on_actions._MOST_SCANNED", 1)
+    agent, _ = await kept.callers()
+    for _ in range(3):
+        await kept.keep(agent)
+    other = await kept.world.client("agent", agent="other")
+    assert (await other("PUT", "/v1/sessions/mine", {"kind": "cron"})).status == 200
+    await kept.keep(other, session_id="mine")
+    async with Client(kept.world.bound.api, other.key, environ={}) as client:
+        assert [each.approval.session_id for each in await client.actions()] == ["mine"]
 
 
 async def test_the_blocking_clients_verbs(kept: Kept) -> None:
@@ -365,7 +405,7 @@ async def test_the_commands(front: Front, local: Kept) -> None:  # as above
     denied = await as_json(front, "actions", "reject", other["kept_as"], "not", "today")
     assert (denied["state"], denied["approval"]["reason"]) == ("denied", "not today")
     assert local.ran == [row["kept_as"]]
-    await told(front, "actions", "approve", "nothing", code=1)
+    assert "`signoff actions` lists them" in await told(front, "actions", "approve", "nothing", code=1)
     await told(front, "actions", "replay", short, "--again", "--did-run", code=2)
     await told(front, "actions", "--json", "list", code=2)
 
@@ -376,6 +416,9 @@ async def test_the_commands_for_what_nobody_knows(front: Front, local: Kept) -> 
     assert "it may have run" in await told(front, "actions")
     assert (await told(front, "actions", "replay", "--did-run", one)).endswith(": succeeded.\n")
     assert (await told(front, "actions", "replay", "--again", other)).endswith(": approved, waits for its executor.\n")
+    again = (await local.core.staged.actions("default"))[-1]
+    assert f"unknown: it may have run; run again as {again.short_id}" in await told(front, "actions")
+    assert f"as {again.short_id}; look at that one" in await told(front, "actions", "replay", "--again", other, code=1)
 
 
 async def test_run_says_by_its_exit_code_that_it_is_kept(front: Front, local: Kept) -> None:  # as above
@@ -399,3 +442,27 @@ async def test_run_says_by_its_exit_code_that_it_is_kept(front: Front, local: Ke
 def declaration(session_id: str) -> Any:
     """A cron session of the operator's own."""
     return Declaration(session_id=session_id, kind="cron")
+
+
+async def test_what_is_kept_takes_no_place_of_a_live_question(tmp_path: Path) -> None:
+    url = f"sqlite://{tmp_path}/store.db"
+    few = Bounds(pending_per_agent=2, kept_per_agent=2)
+    async with world_on(url, bounds=few) as world:
+        kept = Kept(world)
+        agent, approver = await kept.callers()
+        ids = [await kept.keep(agent, request_id=name) for name in ("one", "two")]
+        refused = await agent("POST", "/v1/approvals", {"session_id": "job", "action": MAIL, "request_id": "three"})
+        assert (refused.status, refused.code) == (409, "too_many_kept")
+        assert (await agent("GET", "/v1/approvals/three")).status == 404
+        again = await agent("POST", "/v1/approvals", {"session_id": "job", "action": MAIL, "request_id": "one"})
+        assert (again.status, again.body["kept_as"]) == (200, ids[0]["kept_as"])  # the same again is no more
+        assert (await agent("PUT", "/v1/sessions/s1")).status == 200
+        await approver("PUT", "/v1/sessions/s1/notifiers/desk")
+        await agent.ask()
+    async with world_on(url, bounds=few) as world:  # it counts after a restart, too
+        kept = Kept(world)
+        agent, approver = await kept.callers()
+        body = {"session_id": "job", "action": MAIL}
+        assert (await agent("POST", "/v1/approvals", body)).code == "too_many_kept"
+        await approver("POST", f"/v1/actions/{ids[0]['kept_as']}/reject")
+        await kept.keep(agent)

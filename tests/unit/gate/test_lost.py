@@ -14,6 +14,7 @@ from signoff.model import ApprovalRequest
 from signoff.staged import state_of
 
 DAY_S = 86400.0
+WHO = "executor mailer: executor_stopped"
 
 
 async def test_a_claimant_that_lives_keeps_its_claim(world: KeptWorld) -> None:
@@ -43,8 +44,16 @@ async def renewed(world: KeptWorld, row: ApprovalRequest) -> None:
             await asyncio.sleep(0)
 
 
-async def test_a_dead_claimant_leaves_unknown_and_never_a_second_run(world: KeptWorld) -> None:  # 1.4.9
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """The lines of the log about runs whose end nobody knows."""
+    return [line for line in caplog.messages if line.startswith("action.unknown")]
+
+
+async def test_a_dead_claimant_leaves_unknown_and_never_a_second_run(
+    world: KeptWorld, caplog: pytest.LogCaptureFixture
+) -> None:  # 1.4.9
     row = await lost(world)
+    assert logged(caplog) == [f"action.unknown: {row.short_id} ({row.request_id}) of profile default, {WHO}"]
     assert row.execution.cause == "executor_stopped"
     assert row.outcome == "approved"
     await world.advance(7 * DAY_S)
@@ -69,7 +78,7 @@ async def test_somebody_says_that_it_did_run(world: KeptWorld) -> None:
     assert (state_of(done), done.execution.ended_by) == ("succeeded", BY_BEN)
     with pytest.raises(ActionRefused) as error:
         await world.staged.run_again("default", row.short_id, BY_BEN)
-    assert error.value.action_code == "already_run"
+    assert error.value.code == "already_run"
     assert world.ran == []
 
 
@@ -89,8 +98,10 @@ async def test_somebody_has_it_run_again(world: KeptWorld) -> None:
     assert (state_of(old), old.superseded_by) == ("unknown", again.request_id)
     await world.flush()
     assert (await world.copy(again)).request_id == again.request_id
-    with pytest.raises(ActionRefused):
+    with pytest.raises(ActionRefused, match=f"once more, as {again.short_id}") as error:
         await world.staged.run_again("default", kept.request_id, BY_ANN)
+    assert error.value.code == "already_run"
+    assert (old.again_as, again.again_of) == (again.short_id, kept.short_id)
     assert (await world.staged.find("default", kept.stages or "")).request_id == again.request_id
     assert (await world.staged.find("default", kept.request_id)).request_id == kept.request_id
 
@@ -110,7 +121,9 @@ async def test_only_what_is_unknown_is_run_again(world: KeptWorld, state: str) -
     assert state_of(await world.row(row)) == state
 
 
-async def test_a_gateway_that_stops_in_the_middle_leaves_unknown(world: KeptWorld) -> None:
+async def test_a_gateway_that_stops_in_the_middle_leaves_unknown(
+    world: KeptWorld, caplog: pytest.LogCaptureFixture
+) -> None:
     row = await approved(world)
     world.hold = asyncio.Event()
     running = asyncio.ensure_future(world.staged.replay("default", row.request_id))
@@ -120,6 +133,7 @@ async def test_a_gateway_that_stops_in_the_middle_leaves_unknown(world: KeptWorl
     await world.executing.aclose(0.0)
     found = await world.row(row)
     assert (state_of(found), found.execution.cause) == ("unknown", "executor_stopped")
+    assert logged(caplog) == [f"action.unknown: {row.short_id} ({row.request_id}) of profile default, {WHO}"]
     with pytest.raises(asyncio.CancelledError):
         await running
 

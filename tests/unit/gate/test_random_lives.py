@@ -145,7 +145,7 @@ class Lives(RuleBasedStateMachine):
         try:
             found = self.run(work)
         except ActionRefused as error:
-            return error.action_code
+            return error.code
         raise AssertionError(f"it was not refused: {found}")
 
     @invariant()

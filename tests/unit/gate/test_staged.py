@@ -9,6 +9,7 @@ import pytest
 from tests.unit.core.harness import ANN, BY_ANN, PLACE
 from tests.unit.gate.kept import BY_BEN, KEPT_PLACE, MAIL, KeptWorld, approved, lost, profile_with, with_executor
 
+from signoff import executing
 from signoff.errors import (
     ActionRefused,
     AdapterError,
@@ -23,8 +24,9 @@ from signoff.model import ApprovalRequest, Command, Operand, Tool, replace
 from signoff.operands import operands_of
 from signoff.replaying import Replay
 from signoff.rows import request_key
-from signoff.settings import ApprovalSettings, ExecutorSettings
+from signoff.settings import ApprovalSettings, ExecutorSettings, Profile
 from signoff.staged import state_of
+from signoff.testing.clock import settle
 
 DAY_S = 86400.0
 
@@ -119,7 +121,7 @@ async def test_each_end_is_refused_in_its_own_words(world: KeptWorld) -> None:  
     async def refused(name: str, row: ApprovalRequest) -> None:
         with pytest.raises(ActionRefused) as error:
             await world.staged.replay("default", row.request_id)
-        found[name] = (error.value.action_code, error.value.message)
+        found[name] = (error.value.code, error.value.message)
 
     await refused("waits", await world.keep())
     denied = await world.keep()
@@ -164,7 +166,7 @@ async def test_a_second_answer_changes_nothing(world: KeptWorld) -> None:  # 1.4
     for answer in (world.staged.approve, world.staged.reject):
         with pytest.raises(ActionRefused) as error:
             await answer("default", row.request_id, BY_BEN)
-        assert error.value.action_code == "already_approved"
+        assert error.value.code == "already_approved"
     assert (await world.row(row)).decided_by == (BY_ANN,)
 
 
@@ -269,7 +271,7 @@ async def test_an_approval_waits_for_the_gateway_that_has_the_executor(make: Cal
     await without.staged.approve("default", kept.request_id, BY_ANN)
     with pytest.raises(ActionRefused) as error:
         await without.staged.replay("default", kept.request_id)
-    assert error.value.action_code == "no_executor"
+    assert error.value.code == "no_executor"
     await without.advance(3 * DAY_S)  # an unclaimed approval of something else would have lapsed after five minutes
     assert state_of(await without.row(kept)) == "approved"
     after = make()
@@ -285,7 +287,7 @@ async def test_two_replays_at_once_run_it_once(make: Callable[..., KeptWorld]) -
         *(world.staged.replay("default", row.request_id) for world in worlds for _ in range(2)), return_exceptions=True
     )
     assert sum(isinstance(answer, ApprovalRequest) for answer in answers) == 1
-    codes = [answer.action_code for answer in answers if isinstance(answer, ActionRefused)]
+    codes = [answer.code for answer in answers if isinstance(answer, ActionRefused)]
     assert len(codes) == 7
     assert set(codes) <= {"running", "already_run"}
     assert sum(len(world.ran) for world in worlds) == 1
@@ -305,7 +307,7 @@ async def test_an_undo_before_the_start_takes_it_back(world: KeptWorld) -> None:
     await world.broker.undo("default", row.request_id, BY_ANN)
     with pytest.raises(ActionRefused) as error:
         await world.staged.replay("default", row.request_id)
-    assert error.value.action_code == "cancelled"
+    assert error.value.code == "cancelled"
     assert world.ran == []
 
 
@@ -327,10 +329,77 @@ async def test_a_script_that_changed_meanwhile_is_not_run(
         world_file(tmp_path, "echo two")
         with pytest.raises(ActionRefused) as error:
             await world.staged.replay("default", row.kept_as)
-        assert error.value.action_code == "changed_since_review"
+        assert error.value.code == "changed_since_review"
         assert world.ran == []
     else:
         assert state_of(await world.staged.replay("default", row.kept_as)) == "succeeded"
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "told"),
+    [
+        (
+            lambda old: replace(old, approvals=replace(old.approvals, deny=("git push *",))),
+            "forbidden_now",
+            "a rule forbids it by now",
+        ),
+        (
+            lambda old: replace(old, own_paths=("/srv/signoff",)),
+            "forbidden_now",
+            "a rule forbids it by now",
+        ),
+        (
+            lambda old: replace(old, executors={"shell": ExecutorSettings(kinds=("code",))}),
+            "executor_changed",
+            "executor shell does not run this any more",
+        ),
+        (lambda old: old, None, ""),
+    ],
+    ids=["deny rule", "floor", "executor", "nothing"],
+)
+async def test_what_the_settings_of_now_forbid_is_not_run(
+    make: Callable[..., KeptWorld], change: Callable[[Profile], Profile], code: str | None, told: str
+) -> None:  # 1.4.5
+    profile = replace(profile_with(), approvals=ApprovalSettings(cron_mode="defer"))
+    world = make(profile=with_executor(profile, "shell", ExecutorSettings(kinds=("command",))))
+    await world.job()
+    row = await world.submit(Command(command="git push --force; rm -r /srv/signoff"), "job")
+    assert row.kept_as is not None, row.why
+    await world.staged.approve("default", row.kept_as, BY_ANN)
+    world.settings["default"] = change(world.settings["default"])
+    if code is None:
+        assert state_of(await world.staged.replay("default", row.kept_as)) == "succeeded"
+        return
+    for _ in range(2):  # also later, when it is settled
+        with pytest.raises(ActionRefused) as error:
+            await world.staged.replay("default", row.kept_as)
+        assert error.value.code == code
+    kept = await world.row(row.kept_as)
+    assert (kept.outcome, kept.execution.state, kept.execution.cause) == ("approved", "not_run", code)
+    assert told in await world.message(kept)
+    assert world.ran == []
+
+
+async def test_runs_that_hang_leave_other_profiles_their_places(
+    world: KeptWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:  # 1.4.5
+    monkeypatch.setattr(executing, "AT_ONCE", 1)
+    world.hold = asyncio.Event()
+    first, second = [await approved(world) for _ in range(2)]
+    others = replace(second, profile="other", request_id="kept_other")
+    await world.store.transact(lambda tx: tx.put(others))
+    world.settings["other"] = world.settings["default"]
+    ran: list[str] = []
+    world.executors.register("other", "mailer", lambda call: ran.append(call.id))
+    world.start()
+    async with asyncio.timeout(10):
+        while not ran or not world.ran:
+            await settle(1)
+    assert (ran, len(world.ran)) == (["kept_other"], 1)
+    assert sorted([state_of(await world.row(each)) for each in (first, second)]) == ["approved", "running"]
+    world.hold.set()
+    for each in (first, second):
+        assert state_of(await world.until_ended(each)) == "succeeded"
 
 
 def world_file(folder: object, text: str) -> str:

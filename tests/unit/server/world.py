@@ -52,6 +52,9 @@ class FakeCore:
         self.listening: list[Listening] = []
         self.catch_ups = CatchUps(store, clock, profiles, self.adapters, listening=self.listening)
 
+    def pages_open(self) -> None:
+        """The console's place is there from the start."""
+
     async def health(self) -> dict[str, Any]:
         """The store's facts."""
         return {"store": await self.store.check()}

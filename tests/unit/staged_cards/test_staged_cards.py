@@ -142,6 +142,12 @@ async def test_undo_comes_too_late_once_it_runs(world: World) -> None:
             {"cause": "executor_missing"},
             "⚠️ Not run: there is no executor mailer any more. It must be asked again.",
         ),
+        (
+            "not_run",
+            {"cause": "executor_changed"},
+            "⚠️ Not run: executor mailer does not run this any more. It must be asked again.",
+        ),
+        ("not_run", {"cause": "forbidden_now"}, "⚠️ Not run: a deny rule or a floor forbids it by now."),
         ("unknown", {}, "⚠️ Unknown: the executor stopped while it ran. It may have run."),
         (
             "unknown",

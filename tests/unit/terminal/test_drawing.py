@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -14,7 +15,7 @@ from signoff.model import replace
 from signoff.showing import _form_field
 from signoff.shown_card import Part, ShownCard, Way
 from signoff.terminal.drawing import Drawing, wrapped
-from signoff.terminal.talking import Reply, converse
+from signoff.terminal.talking import Reply, _Talk, converse
 
 
 def card(text: str) -> ShownCard:
@@ -90,3 +91,11 @@ async def test_no_line_of_a_form_stands_without_its_margin() -> None:
     assert [line for line in lines if line.startswith(("Approved", "----"))] == []
     assert all(len(line) <= 80 for line in lines)
     assert any(line.startswith(f"│ {forged}") for line in lines)
+
+
+@pytest.mark.parametrize(("whole", "keys"), [("", "a/d/r"), ("x" * 5000, "a/d/r/v")])
+async def test_every_key_that_is_listed_stands_in_the_prompt(whole: str, keys: str) -> None:
+    typed = Typed(replace(card("x"), whole=whole))
+    talk = _Talk(typed, Drawing(typed.out), typed.shown)  # type: ignore[arg-type]  # as above
+    await talk.reply()
+    assert f"Answer {keys} (Enter alone: Deny." in typed.out.getvalue()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import pty
+import select
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +16,12 @@ from typing import Any
 import pytest
 from tests.unit.terminal.typist import READY, Typist
 
+from signoff.authorize import local_actor
 from signoff.errors import InvalidInput, SessionNotFound, StoreError
 from signoff.gateway import Gateway
 from signoff.model import Notifier
 from signoff.terminal import TerminalPrompt
+from signoff.terminal.tty import Tty
 
 PROGRAM = Path(__file__).with_name("embedded.py")
 
@@ -157,3 +163,38 @@ async def test_a_store_that_fails_once_leaves_no_question_before_nobody(
         row = await gateway.request({"kind": "command", "command": "rm -rf ./x"}, session_id="mine")
     assert failed
     assert (row.outcome, row.cause) == ("cancelled", "prompt_failed")  # it was asked
+
+
+async def test_a_terminal_that_is_held_up_holds_nothing_else_up(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch, ours: Callable[[], None]
+) -> None:
+    """Ctrl-S at the terminal is no Ctrl-S for the gateway."""
+    ours()
+    asking = asyncio.Event()
+    ask = Tty.ask
+
+    async def told(tty: Tty, text: str) -> str:
+        asking.set()
+        return await ask(tty, text)
+
+    monkeypatch.setattr(Tty, "ask", told)
+    monkeypatch.setattr("signoff.terminal.tty.LAST_WORDS_S", 0.1)
+    master, slave = pty.openpty()
+    os.write(master, b"\x13")
+    async with asyncio.timeout(10):
+        while select.select([], [slave], [], 0)[1]:  # noqa: ASYNC110  # the kernel tells nobody
+            await asyncio.sleep(0)
+    release = threading.Timer(10.0, os.write, (master, b"\x11"))  # what would hang for ever fails instead
+    release.start()
+    await gateway.session("mine", kind="cli")
+    async with TerminalPrompt(gateway, "mine", path=os.ttyname(slave)) as prompt:
+        request = gateway.request({"kind": "command", "command": "rm -rf ./x"}, session_id="mine", request_id="one")
+        asked = asyncio.create_task(request)
+        await asking.wait()
+        await gateway.broker.decide("default", "one", "deny", local_actor(os.getuid()))
+        assert (await asked).outcome == "denied"
+        assert prompt.gone is None
+    assert release.is_alive()
+    release.cancel()
+    os.close(slave)
+    os.close(master)

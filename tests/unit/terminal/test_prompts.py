@@ -47,6 +47,7 @@ async def test_a_yes_at_the_terminal_is_the_operators(gateway: Gateway, folder: 
     assert "High: " in shown
     assert "▏ Agent says (not checked): old build" in shown
     assert "Enter alone: Deny" in shown
+    assert "Answer a/d/r/s/" in shown
     typist.type("a\n")
     code, _, errors = await typist.ended()
     assert (code, ran(folder)) == (0, 1), errors
@@ -336,7 +337,7 @@ async def test_fields_are_filled_in_on_the_command_line(
     command = (*SIGNOFF, "approve", "--config", str(folder / "signoff.toml"), "q", "--content")
     for content, code, said in (("[1]", 2, "is not a JSON object"), ('{"project": 1}', 2, "project must be a text")):
         assert await done(environ, *command, content) == (code, said)
-    assert await done(environ, *command, '{"project": "web"}') == (0, "Approved once by the operator")
+    assert await done(environ, *command, '{"project": "web"}') == (0, "Approved: accepted by the operator")
     assert await asking == Elicited(action="accept", content={"project": "web"})
 
 
@@ -346,5 +347,5 @@ async def done(environ: dict[str, str], *command: str) -> tuple[int | None, str]
     process = await asyncio.create_subprocess_exec(*command, env=environ, stdout=pipe, stderr=pipe)
     out, errors = await process.communicate()
     text = out.decode() + errors.decode()
-    known = ("is not a JSON object", "project must be a text", "Approved once by the operator")
+    known = ("is not a JSON object", "project must be a text", "Approved: accepted by the operator")
     return process.returncode, next((each for each in known if each in text), text)

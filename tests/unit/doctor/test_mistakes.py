@@ -62,7 +62,7 @@ SETTINGS: list[tuple[str, str]] = [
     # where things are kept
     ('[gateway]\nstore = "/var/lib/signoff.db"\n', "write for example sqlite:///absolute/path.db"),
     ('[gateway]\nstore = "mysql://db/x"\n', "which no installed engine serves"),
-    ('[approvals]\ncron_mode = "defer"\n', 'write "deny" or "approve"'),
+    ('[approvals]\ncron_mode = "later"\n', '"deny", "approve" or "defer"'),
 ]
 """What stands in signoff.toml, and a part of what is said."""
 

@@ -108,7 +108,7 @@ async def test_a_file_that_is_there_stays_without_force(shell: Shell, telegram: 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 2, "name a --platform, or run it in a terminal"),
+        ([], 2, "name a --platform, or --console, or run it in a terminal"),
         (["--platform", "matrix"], 2, "there is no platform 'matrix'; there are: discord, slack, telegram"),
         (["--platform", "telegram"], 2, "Bot token is missing; give --token-env or -file"),
         (["--platform", "telegram", "--token-env", "NO_SUCH"], 2, "NO_SUCH is not set"),

@@ -67,20 +67,18 @@ async def _list(call: Call) -> Reply:
 
 
 async def _approve(call: Call) -> Reply:
-    staged = call.core.staged
-    reason = cut_reason(_answer(call).reason or "").text or None
-    return Reply(await _view(call, await staged.approve(call.who.profile, call.id, call.who.actor, reason=reason)))
+    done = await call.core.staged.approve(call.who.profile, call.id, call.who.actor, reason=_reason(call))
+    return Reply(await _view(call, done))
 
 
 async def _reject(call: Call) -> Reply:
-    staged = call.core.staged
-    reason = cut_reason(_answer(call).reason or "").text or None
-    return Reply(await _view(call, await staged.reject(call.who.profile, call.id, call.who.actor, reason=reason)))
+    done = await call.core.staged.reject(call.who.profile, call.id, call.who.actor, reason=_reason(call))
+    return Reply(await _view(call, done))
 
 
-def _answer(call: Call) -> AnswerBody:
-    body: AnswerBody | None = call.body
-    return body or AnswerBody()
+def _reason(call: Call) -> str | None:
+    body: AnswerBody = call.body or AnswerBody()
+    return cut_reason(body.reason or "").text or None
 
 
 async def _replay(call: Call) -> Reply:
@@ -152,7 +150,8 @@ ROUTES: tuple[Route, ...] = (
         answer=KeptAction,
         errors=(InvalidInput, RequestNotFound, ActionRefused),
         error_codes=ACTION_CODES,
-        text="Run an approved action that waits for its executor, and wait for its end; it never runs twice. With "
-        "`did_run` or `again`, say what is to become of one of which nobody knows whether it ran.",
+        text="Run an approved action that waits for its executor, and wait for its end; what has been started is not "
+        "started again. Of one of which nobody knows whether it ran, say with `did_run` that it did, or with `again` "
+        "have it run once more.",
     ),
 )

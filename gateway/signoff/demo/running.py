@@ -177,7 +177,7 @@ def _next_steps(screen: Screen, *, whole: bool) -> None:
     if whole:
         screen.put(
             [
-                "Next: signoff init sets up Telegram, Discord or Slack; signoff serve starts the gateway.",
+                "Next: signoff init sets up Telegram, Discord, Slack or just the console; signoff serve starts it.",
                 "Then any command waits for a person's yes: signoff run -- make deploy",
             ]
         )

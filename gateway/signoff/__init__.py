@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from signoff.gateway import Gateway
     from signoff.model import Action, Code, Command, Destination, Elicitation, FileWrite, Operand, Rule, Tool
     from signoff.operands import operands_of
+    from signoff.serving import serve
 
 _HOMES = {
     "Action": "model",
@@ -37,6 +38,7 @@ _HOMES = {
     "Tool": "model",
     "load_config": "config",
     "operands_of": "operands",
+    "serve": "serving",
 }
 
 __all__ = [
@@ -58,6 +60,7 @@ __all__ = [
     "Tool",
     "load_config",
     "operands_of",
+    "serve",
 ]
 
 

@@ -25,7 +25,8 @@ class ActionVerbs:
         found: list[KeptAction] = []
         after: str | None = None
         while rows := await self.staged.actions(tenant, limit=PAGE, after=after):
-            found += [self._kept(row) for row in rows]
+            had = await self.staged.had(tenant)
+            found += [kept_action(row, self.clock.now(), exact=True, had=had) for row in rows]
             after = request_key(tenant, rows[-1].request_id)
         return found
 
@@ -33,13 +34,13 @@ class ActionVerbs:
         self, action_id: str, by: Actor, reason: str | None = None, *, profile: str | None = None
     ) -> KeptAction:
         """Approve one; its executor then runs it. Raises `ActionRefused`, `RequestNotFound`."""
-        return self._kept(await self.staged.approve(profile_of(profile), action_id, by, reason=reason))
+        return await self._kept(await self.staged.approve(profile_of(profile), action_id, by, reason=reason))
 
     async def reject_action(
         self, action_id: str, by: Actor, reason: str | None = None, *, profile: str | None = None
     ) -> KeptAction:
         """Deny one; it is not run. Raises `ActionRefused`, `RequestNotFound`."""
-        return self._kept(await self.staged.reject(profile_of(profile), action_id, by, reason=reason))
+        return await self._kept(await self.staged.reject(profile_of(profile), action_id, by, reason=reason))
 
     async def replay_action(
         self, action_id: str, *, wait_s: float | None = None, profile: str | None = None
@@ -48,16 +49,16 @@ class ActionVerbs:
 
         Raises `ActionRefused` where it cannot be run now, with its `code`; `RequestNotFound`.
         """
-        return self._kept(await self.staged.replay(profile_of(profile), action_id, wait_s=wait_s))
+        return await self._kept(await self.staged.replay(profile_of(profile), action_id, wait_s=wait_s))
 
     async def run_action_again(self, action_id: str, by: Actor, *, profile: str | None = None) -> KeptAction:
         """Have one run once more that is `unknown`: it may then have run twice. The new action. Raises
         `ActionRefused`, `RequestNotFound`."""
-        return self._kept(await self.staged.run_again(profile_of(profile), action_id, by))
+        return await self._kept(await self.staged.run_again(profile_of(profile), action_id, by))
 
     async def action_did_run(self, action_id: str, by: Actor, *, profile: str | None = None) -> KeptAction:
         """Say of one that is `unknown` that it did run. Raises `ActionRefused`, `RequestNotFound`."""
-        return self._kept(await self.staged.did_run(profile_of(profile), action_id, by))
+        return await self._kept(await self.staged.did_run(profile_of(profile), action_id, by))
 
-    def _kept(self, row: ApprovalRequest) -> KeptAction:
-        return kept_action(row, self.clock.now(), exact=True)
+    async def _kept(self, row: ApprovalRequest) -> KeptAction:
+        return kept_action(row, self.clock.now(), exact=True, had=await self.staged.had(row.profile))

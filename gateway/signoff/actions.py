@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from signoff import elicitation
-from signoff.display import shown
+from signoff.display import WINDOW_CHARS, shown, shown_beginning
 from signoff.model import Action, Code, Command, Elicitation, FileWrite, Rule, Tool
 
 LINE_CHARS = 120
@@ -24,7 +24,8 @@ def plain_text(action: Action) -> str:
     stands around a command comes before it, where no clip can hide it behind the command's own length.
     """
     if isinstance(action, Command):
-        return "\n".join((*_around(action), action.command))
+        around = _around(action)
+        return "\n".join((*around, action.command)) if around else action.command
     if isinstance(action, Code):
         return action.code
     if isinstance(action, FileWrite):
@@ -42,7 +43,7 @@ def plain_text(action: Action) -> str:
 def _around(action: Command) -> list[str]:
     """What else decides what a command does: its shell, where it is no usual one, and its environment."""
     lines = [f"shell: {action.shell}"] if action.shell and action.shell not in USUAL_SHELLS else []
-    return lines + [f"env {name}={value}" for name, value in sorted((action.env or {}).items())]
+    return lines + [f"env {name}={value}" for name, value in sorted(action.env.items())] if action.env else lines
 
 
 def _argument_lines(action: Tool) -> list[str]:
@@ -61,8 +62,8 @@ def whole_text(action: Action) -> str:
 def one_line(action: Action) -> str:
     """The masked action on one line, for lists and grants."""
     text = plain_text(action)
-    head = " ".join(text[: LINE_CHARS * 4].split("\n"))
-    line = shown(head, prose=not isinstance(action, Command))
+    head = " ".join(text[: LINE_CHARS * 4 + WINDOW_CHARS].split("\n"))
+    line = shown_beginning(head, LINE_CHARS * 4, prose=not isinstance(action, Command))
     hidden = len(line) - LINE_CHARS
     rest = max(0, len(text) - LINE_CHARS * 4)
     return line if hidden <= 0 and not rest else f"{line[:LINE_CHARS]} ⟨{max(0, hidden) + rest:,} hidden⟩"

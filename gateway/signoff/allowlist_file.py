@@ -25,6 +25,10 @@ HEADER = """\
 # An entry fits only an action that is one simple command without redirection. Floors and deny rules stand above it.
 # Answers "Always" are added here; a line that is taken out ends what it allowed at once.
 """
+EXPORTED = """\
+# The allowlist as it stood in the store, which every gateway follows. This file is not followed: change it and
+# `signoff allowlist import` takes the change over. `*` stands for any characters, `\\*` for a star.
+"""
 TRIES = 5
 """So often a change is made anew on top of what an editor saved meanwhile."""
 MAX_BYTES = 4 * 1024 * 1024
@@ -35,6 +39,11 @@ def allowlist_path(state_dir: Path, profile: str) -> Path:
     """Where a profile's file stands."""
     folder = state_dir if profile == "default" else state_dir / "profiles" / profile
     return folder / "allowlist.toml"
+
+
+def entry_of(command: str) -> str:
+    """The entry that means exactly this text."""
+    return command.replace("\\", "\\\\").replace("*", "\\*")
 
 
 class AllowlistError(Exception):
@@ -100,6 +109,12 @@ class AllowlistFile:
     def remove(self, commands: list[str]) -> bool:
         """Take these commands out where they stand; whether anything was written. Raises `AllowlistError`."""
         return self._edit(lambda document: _removed(document, commands, self.path), "")
+
+    def become(self, entries: Entries) -> bool:
+        """Make the lists exactly these; whether anything was written. Comments stay, and so does the order of what
+        stood there already. Raises `AllowlistError`; the file is then as it was."""
+        wanted = {key: getattr(entries, key) for key in KEYS}
+        return self._edit(lambda document: _became(document, wanted), EXPORTED)
 
     def _edit(self, change: Callable[[tomlkit.TOMLDocument], bool], empty: str) -> bool:
         """Change the file as it is now; once more where somebody who takes no lock saved it meanwhile."""
@@ -196,6 +211,34 @@ def _removed(document: tomlkit.TOMLDocument, commands: list[str], path: Path) ->
     for place in reversed(places):
         del entries[place]
     return bool(places)
+
+
+def _became(document: tomlkit.TOMLDocument, wanted: dict[str, tuple[str, ...]]) -> bool:
+    """Make each list hold these texts and nothing else; whether anything was changed."""
+    changed = False
+    for key, texts in wanted.items():
+        value = document.get(key)
+        if not isinstance(value, Array):
+            if value is None and not texts and key != KEYS[0]:
+                continue  # a file has its first list at least, so that an empty allowlist is a file too
+            document[key] = value = tomlkit.array()
+            changed = True
+        kept: set[str] = set()
+        others = []
+        for place, text in enumerate(value):
+            if text in texts and text not in kept:
+                kept.add(text)
+            else:
+                others.append(place)
+        for place in reversed(others):
+            del value[place]
+        for text in texts:
+            if text not in kept:
+                value.append(text)
+        if others or len(kept) < len(texts):
+            value.multiline(len(value) > 0)
+            changed = True
+    return changed
 
 
 def _list_of(document: tomlkit.TOMLDocument, path: Path) -> Array:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from signoff.allowlist_file import AllowlistError, AllowlistFile, Entries, Mark, allowlist_path
+from signoff.allowlist_file import AllowlistError, AllowlistFile, Entries, Mark, allowlist_path, entry_of
 from signoff.changes import grants
 from signoff.errors import StoreError
 from signoff.model import Actor, Change, Grant, replace
@@ -31,11 +31,6 @@ BY_HAND = Actor(type="system", name="allowlist.toml")
 """Who ended a grant whose line an operator took out of the file."""
 
 
-def entry_of(command: str) -> str:
-    """The entry that means exactly this text."""
-    return command.replace("\\", "\\\\").replace("*", "\\*")
-
-
 class Allowlisting:
     """Watches the files and the grants. `run` is one task of the gateway.
 
@@ -52,6 +47,10 @@ class Allowlisting:
         self._ended: dict[str, set[str]] = {name: set() for name in profiles}
         """Grants that ended since then, by id."""
         self._woken = asyncio.Event()
+
+    def path(self, profile: str) -> Path:
+        """Where the file of a profile stands."""
+        return self._files[profile].path
 
     async def begin(self) -> None:
         """Read every file and settle what changed while no gateway was up. Raises `StoreError`."""

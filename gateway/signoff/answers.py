@@ -10,8 +10,17 @@ from signoff.clipping import cut
 from signoff.display import shown
 from signoff.durations import clock, duration
 from signoff.kept_words import done_text, late_text
-from signoff.model import Actor, ApprovalRequest, Person
-from signoff.wording import PlaceTitle, cause_words, granted_label, person_behind, person_name, t
+from signoff.model import Actor, ApprovalRequest, Elicitation, Person
+from signoff.wording import (
+    PlaceTitle,
+    answer_word,
+    cause_words,
+    granted_label,
+    no_word,
+    person_behind,
+    person_name,
+    t,
+)
 
 TAP_REASON_UNITS = 80
 
@@ -26,6 +35,8 @@ def done_answer(decided: Decided, now: datetime, prefix: str) -> str:
         return done_text(row)
     if row.outcome == "denied":
         return _denied_answer(row)
+    if isinstance(row.action, Elicitation):
+        return _accepted_answer(row)
     choice = row.choice or "once"
     grant = decided.grant.grant_id if decided.grant else ""
     box = time_box(choice)
@@ -44,15 +55,23 @@ def done_answer(decided: Decided, now: datetime, prefix: str) -> str:
     return t("tap.done.once")
 
 
+def _accepted_answer(row: ApprovalRequest) -> str:
+    """Of a server's question: one answer is for one of those that wait."""
+    if row.asked_runs > 1:
+        return t("tap.done.accept_of", count=row.asked_runs - 1)
+    return t("tap.done.accept")
+
+
 def _denied_answer(row: ApprovalRequest) -> str:
+    key = "tap.done.decline" if no_word(row) == "declined" else "tap.done.deny"
     if not row.reason:
-        return t("tap.done.deny_all", count=row.runs) if row.runs > 1 else t("tap.done.deny")
+        return t(f"{key}_all", count=row.runs) if row.runs > 1 else t(key)
     reason = cut(shown(row.reason, prose=True), limit_units=TAP_REASON_UNITS)
     if reason.hidden_chars:
-        return t("tap.done.deny_reason_cut", reason=reason.text, count=reason.hidden_chars)
+        return t(f"{key}_reason_cut", reason=reason.text, count=reason.hidden_chars)
     if row.runs > 1:
-        return t("tap.done.deny_all_reason", count=row.runs, reason=reason.text)
-    return t("tap.done.deny_reason", reason=reason.text)
+        return t(f"{key}_all_reason", count=row.runs, reason=reason.text)
+    return t(f"{key}_reason", reason=reason.text)
 
 
 def lost_answer(
@@ -66,6 +85,8 @@ def lost_answer(
         return kept
     if row.outcome in ("approved", "denied"):
         return _decided_already(row, person, when, platform_title)
+    if isinstance(row.action, Elicitation):
+        return _unanswered(row, now, when)
     if row.outcome == "timeout":
         expired = row.expires_at or at
         late = duration(max((now - expired).total_seconds(), 0.0))
@@ -90,8 +111,27 @@ def lost_answer(
     return t("tap.blocked", rule=by.setting or by.rule or "policy")
 
 
+def _unanswered(row: ApprovalRequest, now: datetime, when: str) -> str:
+    """How a server's question that nobody answered tells it: nothing was to run, and the server reads `cancel`."""
+    if row.outcome == "cancelled":
+        cause, values = cause_words(row, now)
+        return t("tap.question.cancelled", why=t(f"ending.cancelled.{cause}", **values))
+    if row.outcome == "timeout":
+        expired = row.expires_at or now
+        late = duration(max((now - expired).total_seconds(), 0.0))
+        if row.votes:
+            agreed = sum(v.choice != "deny" for v in row.votes)
+            said = clock(expired, now=now)
+            return t("tap.question.timeout_votes", clock=said, duration=late, agreed=agreed, needed=row.threshold)
+        return t("tap.question.timeout", clock=clock(expired, now=now), duration=late)
+    if row.outcome == "notify_failed":
+        return t("tap.question.notify_failed", clock=when)
+    by = row.decided_by[0] if row.decided_by else Actor(type="policy")
+    return t("tap.blocked", rule=by.setting or by.rule or "policy")
+
+
 def _decided_already(row: ApprovalRequest, person: Person | None, when: str, title: PlaceTitle) -> str:
-    word = row.outcome or "approved"
+    word = answer_word(row)
     by = row.decided_by[-1] if row.decided_by else Actor(type="policy", rule="policy")
     if by.type == "grant":
         return t("tap.already.approved_grant", grant=by.grant_id or "", person=person_name(person_behind(by)))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
-from signoff.actions import plain_text
+from msgspec import Struct
+
 from signoff.judging import judged_text
-from signoff.model import Action, Command, FileWrite
+from signoff.model import Action, ApprovalRequest, Command, FileWrite
 
 LONG_CHARS = 4096
 """Shorter texts are judged within some 5 ms (measured) and at once; a thread takes 0.1 ms by itself."""
@@ -21,9 +22,35 @@ async def judged(action: Action, work: Callable[[], _Found]) -> _Found:
     return await asyncio.to_thread(work) if size_of(action) > LONG_CHARS else work()
 
 
-async def shown(action: Action, work: Callable[[], _Found]) -> _Found:
-    """What `work` makes of the action for people, who read it masked; on a thread where there is much to mask."""
-    return await asyncio.to_thread(work) if len(plain_text(action)) > LONG_CHARS else work()
+async def shown(row: ApprovalRequest, work: Callable[[], _Found]) -> _Found:
+    """What `work` makes of the request for people, who read it masked; on a thread where there is much to mask."""
+    return await asyncio.to_thread(work) if is_long(row) else work()
+
+
+async def masked(texts: Iterable[str | None], work: Callable[[], _Found]) -> _Found:
+    """What `work` makes of these texts; on a thread where they are long together."""
+    chars = sum(len(text or "") for text in texts)
+    return await asyncio.to_thread(work) if chars > LONG_CHARS else work()
+
+
+def is_long(row: ApprovalRequest) -> bool:
+    """Whether there is much to mask in its action or in what a person filled in: counted over all texts in them, and
+    no further than that is certain. Its other texts are short."""
+    chars, todo = 0, [row.action, row.content]
+    while todo and chars <= LONG_CHARS:
+        value: Any = todo.pop()
+        if isinstance(value, str):
+            chars += len(value)
+        elif isinstance(value, dict):
+            chars += len(value)
+            todo += value.values()
+            todo += value.keys()
+        elif isinstance(value, (list, tuple)):
+            chars += len(value)
+            todo += value
+        elif isinstance(value, Struct):
+            todo += (getattr(value, name) for name in value.__struct_fields__)
+    return chars > LONG_CHARS
 
 
 def size_of(action: Action) -> int:

@@ -30,7 +30,8 @@ class Refused(Struct, frozen=True):
 def person_may(
     profile: Profile, person: Person, operation: Operation, session: Session | None, via: Literal["button", "command"]
 ) -> Allowed | Refused:
-    """Whether somebody on a chat platform may do that. A session's own user may stop it and start it anew."""
+    """Whether somebody on a chat platform may do that. A session's own user may stop it and start it anew; for anything
+    else the session does not count."""
     principal = principal_of(profile, person)
     actor = Actor(
         type="person",

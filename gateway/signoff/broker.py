@@ -138,28 +138,28 @@ class Broker:
         `ClaimRefused` when the same question
         was asked twice and the other caller has started it.
         """
-        ask = ask if ask.request_id else replace(ask, request_id=new_id("req"))
-        key = request_key(profile_name, ask.request_id or "")
+        request_id = ask.request_id or new_id("req")
+        key = request_key(profile_name, request_id)
         future = self.waiters.register(key)
         try:
-            asked = await self.submit(profile_name, ask)
-            row = asked.row
+            row = (await self.submit(profile_name, replace(ask, request_id=request_id))).row
+            del ask  # this frame lives as long as the question waits, and the store has both
             if row.outcome is None:
-                async with self.waiters.waiting(turn_key(profile_name, row.turn_id) if row.turn_id else None):
+                wait = self.waiters.waiting(turn_key(profile_name, row.turn_id) if row.turn_id else None)
+                del row
+                with wait:
                     row = await future
         except asyncio.CancelledError:
-            await self._interrupted(profile_name, ask)
+            await self._interrupted(profile_name, request_id)
             raise
         finally:
             self.waiters.forget(key, future)
         if row.outcome != "approved":
             return row
-        return await self._claim_once(row, ask, recollect, pass_sha256)
+        return await self._claim_once(row, recollect, pass_sha256)
 
-    async def _claim_once(
-        self, row: ApprovalRequest, ask: Ask, recollect: Recollect | None, pass_sha256: str
-    ) -> ApprovalRequest:
-        operands = await recollect(ask.action) if recollect is not None else None
+    async def _claim_once(self, row: ApprovalRequest, recollect: Recollect | None, pass_sha256: str) -> ApprovalRequest:
+        operands = await recollect(row.action) if recollect is not None else None
         try:
             claim_id = new_id("claim")
             return await self.claim(row.profile, row.request_id, row.digest, claim_id, operands, pass_sha256)
@@ -169,9 +169,9 @@ class Broker:
                 raise  # it is somebody else's claim, which is no permission for this caller
             return row
 
-    async def _interrupted(self, profile_name: str, ask: Ask) -> None:
+    async def _interrupted(self, profile_name: str, request_id: str) -> None:
         try:
-            await self.cancel(profile_name, ask.request_id or "", "turn_interrupted", None)
+            await self.cancel(profile_name, request_id, "turn_interrupted", None)
         except RequestNotFound:
             return
 
@@ -234,7 +234,9 @@ class Broker:
             row = await self.get(profile, request_id)
             if row.outcome is not None:
                 return row
-            async with self.waiters.waiting(turn_key(profile, row.turn_id) if row.turn_id else None):
+            wait = self.waiters.waiting(turn_key(profile, row.turn_id) if row.turn_id else None)
+            del row  # as above
+            with wait:
                 if timeout_s is None:
                     return await future
                 done, _ = await asyncio.wait({future}, timeout=timeout_s)

@@ -90,19 +90,20 @@ def request_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer,
     """The card of `row` as it stands, with the buttons of the copy's last face."""
     if row.outcome is not None:
         return _ended_card(row, copy, facts, signer)
-    _, hidden = action_text(row)
+    text, hidden = action_text(row)
     whole = attach or not hidden
     return Card(
-        blocks=card_blocks(row, copy, facts, attach=attach),
+        blocks=card_blocks(row, copy, facts, text, hidden, attach=attach),
         rows=_rows(row, copy, signer, whole=whole),
         attachment=attachment(row) if hidden and attach else None,
         silent=row.severity == "low",
     )
 
 
-def card_blocks(row: ApprovalRequest, copy: Copy, facts: Facts, *, attach: bool) -> tuple[Block, ...]:
-    """What a waiting question's card says, part by part."""
-    text, hidden = action_text(row)
+def card_blocks(
+    row: ApprovalRequest, copy: Copy, facts: Facts, text: str, hidden: int, *, attach: bool
+) -> tuple[Block, ...]:
+    """What a waiting question's card says, part by part; `text` and `hidden` are its `action_text`."""
     return (
         *_votes(row, facts, copy),
         headline(row, bold=True),

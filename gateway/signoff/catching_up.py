@@ -18,7 +18,7 @@ from signoff.authorize import Allowed, Refused, person_may
 from signoff.catch_up_cards import OPEN, WANT_ASKED
 from signoff.changes import catching_up as changes
 from signoff.changes import sending
-from signoff.changes.catching_up import ABSENT_FOR, KINDS, Entry, Gathered, Index, Missed, kind_of
+from signoff.changes.catching_up import KINDS, Entry, Gathered, Index, Missed, kind_of
 from signoff.errors import StoreError
 from signoff.model import (
     Actor,
@@ -45,6 +45,8 @@ log = logging.getLogger(__name__)
 
 LOOK_S = 1.0
 """Between two looks at the platforms, and the longest sleep: another process may have ended something."""
+AWAY_FOR = changes.ABSENT_FOR
+"""A platform that was away for so long was an absence of everybody there."""
 SETTLE = timedelta(seconds=5)
 """After a platform is back, what ran out meanwhile ends first, so that the one message tells it too."""
 PAGE = 500
@@ -174,7 +176,7 @@ class CatchUps:
             return
         if away.back_at is None:
             away.back_at = now
-        if away.back_at - away.since >= ABSENT_FOR:
+        if away.back_at - away.since >= AWAY_FOR:
             if now < away.back_at + SETTLE:
                 return
             await self._back(key, away.since, away.back_at)

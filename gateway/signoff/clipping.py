@@ -37,7 +37,7 @@ class Clipped(msgspec.Struct, frozen=True, kw_only=True):
 
 def units(text: str) -> int:
     """Return the length of `text` in UTF-16 code units."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def clip(
@@ -82,18 +82,20 @@ def cut_reason(reason: str) -> Clipped:
     return cut(reason, limit_units=REASON_UNITS)
 
 
-def cut_name(name: str, *, note: Callable[[int], str], limit_units: int = NAME_UNITS) -> Clipped:
+def cut_name(name: str, *, note: Callable[[int], str], limit_units: int = NAME_UNITS, behind_chars: int = 0) -> Clipped:
     """Return a name within `limit_units`, a count of the hidden characters included: `nightly-f…⟨41 hidden⟩`.
 
-    Raises ValueError when the limit has no room for the note.
+    `behind_chars` of the name are hidden in any case, behind what is given. Raises ValueError when the limit has no
+    room for the note.
     """
-    if units(name) <= limit_units:
+    if units(name) <= limit_units and not behind_chars:
         return Clipped(text=name, hidden_chars=0)
-    room = limit_units - units(_tail_mark(note(len(name))))
+    room = limit_units - units(_tail_mark(note(len(name) + behind_chars)))
     if room < 0:
         raise ValueError(f"a limit of {limit_units} units has no room for the note")
     kept = cut(name, limit_units=room)
-    return Clipped(text=kept.text + _tail_mark(note(kept.hidden_chars)), hidden_chars=kept.hidden_chars)
+    hidden = kept.hidden_chars + behind_chars
+    return Clipped(text=kept.text + _tail_mark(note(hidden)), hidden_chars=hidden)
 
 
 def _middle(words: str) -> str:

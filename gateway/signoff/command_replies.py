@@ -22,7 +22,7 @@ from signoff.endings import done_answer
 from signoff.grammar import Unknown, Verb
 from signoff.kept_words import done_text, executor_name, what
 from signoff.model import Actor, ApprovalRequest, Attachment, Card, Grant, Session
-from signoff.wording import agent_name, granted_label, person_name, safe_name, t
+from signoff.wording import agent_name, answer_word, granted_label, no_word, person_name, safe_name, t
 
 MAX_LINES = 20
 """A longer list is cut there, with the count of the rest and the whole in a file."""
@@ -97,10 +97,10 @@ def decided_text(decided: Decided, now: datetime, prefix: str) -> str:
     if decided.how == "won" and row.asked_runs == 1:
         if row.outcome == "denied" and (not row.reason or units(row.reason) <= REASON_UNITS):
             reason = shown(row.reason, prose=True) if row.reason else ""
-            key = "reply.decided_deny_reason" if reason else "reply.decided_deny"
+            key = f"reply.decided_{'decline' if no_word(row) == 'declined' else 'deny'}{'_reason' if reason else ''}"
             return t(key, id=row.short_id, **({"reason": reason} if reason else {}))
         if row.outcome == "approved" and row.choice == "once":
-            return t("reply.decided", id=row.short_id)
+            return t("reply.decided_accept" if answer_word(row) == "accepted" else "reply.decided", id=row.short_id)
         if row.outcome == "approved" and decided.grant is not None:
             return _granted(row, decided.grant, now, prefix)
     return f"{row.short_id}: {done_answer(decided, now, prefix)}"
@@ -216,7 +216,7 @@ def _all_title(answered: Answered, done: Sequence[Line], by: Actor, choice: str,
 def _all_line(line: Line, choice: str, now: datetime) -> str:
     row = line.row
     if line.left is None:
-        word = "denied" if choice == "deny" else "approved"
+        word = answer_word(row)
         if row.runs > 1:
             return t(f"all.{word}_runs", id=row.short_id, count=row.runs, action=one_line(row.action))
         return t(f"all.{word}", id=row.short_id, action=one_line(row.action))
@@ -235,8 +235,8 @@ def _left_ended(row: ApprovalRequest, name: str, now: datetime) -> str:
     by = row.decided_by[-1] if row.decided_by else None
     if row.outcome in ("approved", "denied") and by is not None and by.type in ("person", "grant"):
         when = clock(row.decided_at or now, now=now)
-        return t(f"all.left_{row.outcome}", id=name, person=person_name(by), clock=when)
-    return t("all.left_ended", id=name, outcome=t(f"outcome_word.{row.outcome}"))
+        return t(f"all.left_{answer_word(row)}", id=name, person=person_name(by), clock=when)
+    return t("all.left_ended", id=name, outcome=t(f"outcome_word.{answer_word(row)}"))
 
 
 # --- stop and new --------------------------------------------------------------------------------

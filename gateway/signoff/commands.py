@@ -13,6 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 
+from signoff import aside
 from signoff.authorize import Refused, person_may
 from signoff.broker import Broker, same_person
 from signoff.bypass_commands import BypassCommands
@@ -227,7 +228,7 @@ class Commands:
         last = self._ended.at(asked.profile.name, asked.message.destination)
         if last is None:
             return [t("pending.none"), *threads_foot(look.in_threads)]
-        outcome, when = t(f"outcome_word.{last.outcome}"), clock_text(last.at, now=asked.now)
+        outcome, when = t(f"outcome_word.{last.word}"), clock_text(last.at, now=asked.now)
         told = t("pending.none_last", id=last.short_id, outcome=outcome, clock=when)
         return [told, *threads_foot(look.in_threads)]
 
@@ -324,7 +325,8 @@ class Commands:
         row = await self._meant(asked, typed.target, "why")
         if not isinstance(row, ApprovalRequest):
             return row
-        return Listing(lines=tuple(why_lines(row, asked.profile)), file="why.txt")
+        lines = await aside.shown(row, partial(why_lines, row, asked.profile))
+        return Listing(lines=tuple(lines), file="why.txt")
 
     async def _grants_here(self, asked: Asked) -> list[Grant]:
         """The live grants that act in every session, or that were asked for in this place."""

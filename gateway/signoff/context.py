@@ -7,6 +7,7 @@ environment says) and set. Binding sets all of them at once and leaving the bloc
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, Token, copy_context
@@ -94,6 +95,43 @@ class Context(Struct, frozen=True, kw_only=True):
         )
 
 
+class Made:
+    """A session that `bind` or `child` gave an id of its own: it is over once nothing can ask in it any more.
+
+    The context of every task and thread that was started in the block holds this, so the last of them ends it.
+    """
+
+    __slots__ = ("__weakref__", "_above", "_ends", "_kept", "session_id")
+
+    def __init__(self, session_id: str, above: Made | None) -> None:
+        self.session_id = session_id
+        self._above = above
+        """Its parent's, which is not over before it."""
+        self._ends: list[weakref.finalize[..., Made]] = []
+        self._kept = False
+
+    def when_over(self, end: Callable[[], None]) -> None:
+        """Call `end`, from whichever thread, once it is over."""
+        if not self._kept:
+            ending = weakref.finalize(self, end)
+            ending.atexit = False
+            self._ends.append(ending)
+
+    def keep(self) -> None:
+        """Another process knows it, so nobody here can say when it is over."""
+        self._kept = True
+        for ending in self._ends:
+            ending.detach()
+        if self._above is not None:
+            self._above.keep()
+
+    def of(self, session_id: str) -> Made | None:
+        """What belongs to that session: this, one of its parents', or none."""
+        if self.session_id == session_id:
+            return self
+        return None if self._above is None else self._above.of(session_id)
+
+
 class _Facts(Struct, frozen=True, kw_only=True):
     """Each fact in one of its three states, as the text that the variable would hold."""
 
@@ -108,10 +146,12 @@ class _Facts(Struct, frozen=True, kw_only=True):
     interactive: str | UnsetType = UNSET
     ask: str | UnsetType = UNSET
     above: Context | None = None
+    made: Made | None = None
 
 
 _NEVER_SET = _Facts()
 _ABSENT = replace(_NEVER_SET, **dict.fromkeys(VARIABLES, ""))
+_NOTHING = Context()
 _FACTS: ContextVar[_Facts] = ContextVar("signoff.context", default=_NEVER_SET)
 
 
@@ -166,9 +206,9 @@ def bind(
     """Who asks inside the `with` block, in this task or thread. What is not named is absent, whatever the environment
     says.
 
-    Without `session_id` a session that has a kind gets an id of its own, so that two jobs of one name never meet.
-    Raises `InvalidInput` for an unknown kind, a kind that has no parent, a text that is no destination, and control
-    characters.
+    Without `session_id` a session that has a kind gets an id of its own, so that two jobs of one name never meet. Once
+    the block is left, and all that was started in it is over, that session is ended. Raises `InvalidInput` for an
+    unknown kind, a kind that has no parent, a text that is no destination, and control characters.
     """
     if parent and kind not in (None, "child"):
         raise InvalidInput(f"A {kind} session has no parent: only a child is one of its parent's.", param="parent")
@@ -187,7 +227,8 @@ def bind(
     )
     found = _checked(made).kind
     if found is not None and not session_id:
-        made = replace(made, session_id=new_id(found))
+        name = new_id(found)
+        made = replace(made, session_id=name, made=Made(name, None))
     return Binding(made)
 
 
@@ -210,10 +251,11 @@ def child(session_id: str | None = None) -> Binding:
     outer = current()
     if outer.session_id is None:
         raise InvalidInput("There is no session that this could be a child of; bind one first.", param="session_id")
+    name, above = session_id or new_id("child"), _FACTS.get().made
     kinds = [each for each in PRECEDENCE if each in outer.kinds | ({outer.kind} - {None}) and each != "child"]
     facts = replace(
         _ABSENT,
-        session_id=session_id or new_id("child"),
+        session_id=name,
         kinds=" ".join((*kinds, "child")),
         destination=str(outer.destination or ""),
         user_id=outer.user_id or "",
@@ -222,9 +264,16 @@ def child(session_id: str | None = None) -> Binding:
         interactive="1" if outer.interactive else "",
         ask="1" if outer.ask else "",
         above=outer,
+        made=above if session_id else Made(name, above),
     )
     _checked(facts)
     return Binding(facts)
+
+
+def made(session_id: str) -> Made | None:
+    """What says when this session is over, where it is bound here or above and got its id from `bind` or `child`."""
+    found = _FACTS.get().made
+    return None if found is None else found.of(session_id)
 
 
 def absent() -> Binding:
@@ -275,8 +324,12 @@ def child_environment(base: Mapping[str, str] | None = None, *, kind: SessionKin
     do not travel, since somebody is at this process and not at that one; nor does the tool call, of which its questions
     are no part. `kind` names what is started where it is a job of its own, such as a `worker`; the stronger of both
     counts there. A job that no job starts has a session of its own: in that of a chat it would ask there, and wait.
+    A session that `bind` gave its id is not ended by itself once another process knows it.
     """
     context = current()
+    mine = _FACTS.get().made
+    if mine is not None:
+        mine.keep()
     found = context.kinds or ({context.kind} - {None})
     kinds = found | ({kind} if kind else set())
     told = {
@@ -305,6 +358,8 @@ def saved_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _read(facts: _Facts, environ: Mapping[str, str]) -> Context:
+    if facts is _NEVER_SET and not any(variable in environ for variable in VARIABLES.values()):
+        return _NOTHING
     told = dict(_texts(facts, environ))
     for name, (value, where) in told.items():
         if any(ord(char) < 32 or ord(char) == 127 for char in value):

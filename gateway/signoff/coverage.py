@@ -8,15 +8,19 @@ name is its digest. Beside these each action has one name for a permanent approv
 from __future__ import annotations
 
 import hashlib
+import re
 
 import msgspec
 
 from signoff.actions import USUAL_SHELLS
 from signoff.model import Action, Code, Command, Operand, Rule, Tool, replace
 from signoff.policy import Verdict, unwrapped
+from signoff.policy.unwrap import TRANSPARENT
 
 MAX_NAMES = 32
 """An action that needs more names than this is covered by its digest alone."""
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9_./+-]+(?=\s|\Z)")
+"""A first word that stands for itself: no quoting, no assignment, nothing to expand."""
 
 
 def needed(action: Action, coverage: tuple[str, ...], digest: str) -> tuple[str, ...]:
@@ -66,7 +70,11 @@ def exact_text(action: Action) -> str | None:
 
 
 def _bare(command: str) -> str:
-    return unwrapped(command) or command.strip()
+    text = command.strip()
+    first = _PLAIN_WORD.match(text)
+    if first is not None and first.group() not in TRANSPARENT:
+        return text  # nothing wraps it, which a parse would only confirm
+    return unwrapped(command) or text
 
 
 def _content(operands: tuple[Operand, ...]) -> str:

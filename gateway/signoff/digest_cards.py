@@ -19,10 +19,10 @@ from signoff.changes.digests import Listed, approvable, face_at
 from signoff.clipping import clip, units
 from signoff.display import shown
 from signoff.durations import clock
-from signoff.model import ApprovalRequest, Attachment, Block, Button, Card, Copy, Severity, Span
+from signoff.model import ApprovalRequest, Attachment, Block, Button, Card, Copy, Elicitation, Severity, Span
 from signoff.statuses import MARKS
 from signoff.tokens import Signer
-from signoff.wording import agent_name, cause_words, people, safe_name, t
+from signoff.wording import agent_name, cause_words, no_word, people, safe_name, t
 
 FULL = 5
 """So many are shown with their action, and so many have a button that opens their card."""
@@ -322,14 +322,18 @@ def _how(row: ApprovalRequest, now: datetime) -> _How:
     by = row.decided_by[0] if row.decided_by else None
     if row.outcome == "approved" and by is not None and by.type == "grant":
         return _How("approved", "approved_grant", "grant", by.grant_id or "")
+    question = isinstance(row.action, Elicitation)
+    if row.outcome == "approved" and question and by is not None and by.type == "person":
+        return _How("approved", "accepted", "person", people(row.decided_by))
     if row.outcome == "approved" and by is not None and by.type == "person":
         once = row.choice in ("once", "once_all")
         return _How("approved", "approved_once" if once else "approved", "person", people(row.decided_by))
     if row.outcome == "denied":
         reason = shown(row.reason, prose=True) if row.reason else ""
-        return _How("denied", "denied", "person", people(row.decided_by), (t("ending.not_run"),), reason)
+        tail: tuple[str, ...] = () if question else (t("ending.not_run"),)
+        return _How("denied", no_word(row), "person", people(row.decided_by), tail, reason)
     outcome = row.outcome or "timeout"
-    tail: tuple[str, ...] = (t("ending.not_run"),)
+    tail = () if question else (t("ending.not_run"),)
     if outcome == "cancelled":
         cause, values = cause_words(row, now)
         tail = (t(f"ending.cancelled.{cause}", **values), *tail)

@@ -109,8 +109,10 @@ class Drafts:
         """As `around`, for a session row in hand, which need not be stored."""
         line = await self._line(session)
         root = line[-1]
-        notified = await self._notified(line)
-        way = routing.route(profile, session, root, platforms=self._served(profile.name), notified=notified)
+        platforms = self._served(profile.name)
+        way = routing.route(profile, session, root, platforms=platforms, notified=False)
+        if not way.attended and await self._notified(line):
+            way = routing.route(profile, session, root, platforms=platforms, notified=True)
         return Around(session, root, profile.agents.get(session.agent or "", AgentSettings()), way)
 
     async def _session(self, profile: str, session_id: str, agent: str | None) -> Session:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, tzinfo
-from typing import Final
+from typing import Final, Literal
 
 from signoff.texts import Catalogue, written
 
-_UNITS: Final = (("day", 86_400), ("hour", 3_600), ("minute", 60))
+_UNITS: Final[tuple[tuple[Literal["day", "hour", "minute"], int], ...]] = (
+    ("day", 86_400),
+    ("hour", 3_600),
+    ("minute", 60),
+)
 # Two of a unit at least, so that cutting the rest off loses less than half; one minute is read as 60 s.
 _LEAST: Final = 2
 _MINUTE: Final = 60
+_DAY: Final = 86_400
+_SOON_S: Final = 120
+_SLACK: Final = 0.01
+
+Unit = Literal["day", "hour", "minute", "second"]
 
 
 def grouped(number: int) -> str:
@@ -21,10 +31,38 @@ def grouped(number: int) -> str:
 def duration(seconds: float, *, texts: Catalogue | None = None) -> str:
     """Return a length of time in one unit, cut down: `12 s`, `4 min`, `2 h`, `3 days`.
 
-    For time left or passed. Below 2 min it is counted in seconds, below 2 h in minutes, below 2 days in hours, unless
-    it is exactly 1 h or 1 day. Below one second one decimal stays: `0.3 s`. Negative counts as 0.
+    For time passed; time left has `left`. Below 2 min it is counted in seconds, below 2 h in minutes, below 2 days in
+    hours, unless it is exactly 1 h or 1 day. Below one second one decimal stays: `0.3 s`. Negative counts as 0.
     """
     return _in_words("unit", seconds, texts, exact=False)
+
+
+def left(seconds: float, *, texts: Catalogue | None = None) -> str:
+    """Return the time until a deadline in one unit: `12 s`, `4 min`, `71 h`, `3 days`.
+
+    Like `duration`, but a window that has just begun reads as its length: what lacks at most 1 % of a whole number of
+    units counts as that, so 71:59:59 is `3 days`. Below 2 min, where it matters, it is never more than there is. Below
+    3 days it is told in hours.
+    """
+    catalogue = texts or Catalogue.load()
+    if 0 < seconds < 1:
+        return duration(seconds, texts=catalogue)
+    unit, count = left_parts(seconds)
+    return catalogue.text(f"unit.{unit}", count=count)
+
+
+def left_parts(seconds: float) -> tuple[Unit, int]:
+    """The unit and the whole number of it that `left` tells. Negative counts as 0."""
+    if seconds < _SOON_S:
+        return "second", int(max(0.0, seconds))
+    said = seconds
+    for _, length in _UNITS:
+        whole = math.ceil(seconds / length) * length
+        if whole - seconds <= _SLACK * seconds:
+            said = whole
+            break
+    unit, count = _parts(int(said), exact=False)
+    return ("hour", int(said // 3600)) if 2 * _DAY < said < 3 * _DAY else (unit, count)
 
 
 def window(seconds: float, *, texts: Catalogue | None = None) -> str:
@@ -48,11 +86,16 @@ def _in_words(table: str, seconds: float, texts: Catalogue | None, *, exact: boo
     if 0 < seconds < 1:
         # A fraction is no number a plural rule could choose by, and no language counts it as one.
         return catalogue.forms(f"{table}.second")[-1].replace("{count}", f"{max(0.1, int(seconds * 10) / 10):.1f}")
+    unit, count = _parts(whole, exact=exact)
+    return catalogue.text(f"{table}.{unit}", count=count)
+
+
+def _parts(whole: int, *, exact: bool) -> tuple[Unit, int]:
     for unit, length in _UNITS:
         fits = whole % length == 0 if exact else whole == length or whole >= _LEAST * length
         if fits and whole >= length and whole != _MINUTE:
-            return catalogue.text(f"{table}.{unit}", count=whole // length)
-    return catalogue.text(f"{table}.second", count=whole)
+            return unit, whole // length
+    return "second", whole
 
 
 def clock(
@@ -66,8 +109,9 @@ def clock(
     if at.tzinfo is None or now.tzinfo is None:
         raise ValueError("a clock needs times with a zone")
     catalogue = texts or Catalogue.load()
-    here, today = at.astimezone(zone), now.astimezone(zone)
-    values = {"time": f"{here:%H:%M}"}
+    here = at if at.tzinfo is zone else at.astimezone(zone)
+    today = now if now.tzinfo is zone else now.astimezone(zone)
+    values = {"time": f"{here.hour:02}:{here.minute:02}"}
     if with_zone:
         values["zone"] = here.tzname() or "UTC"
     form = "time"

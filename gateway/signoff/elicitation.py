@@ -23,6 +23,8 @@ MAX_FIELDS = 40
 """A form with more fields cannot be read on a card, which holds some 40 lines at most."""
 MAX_TEXT_CHARS = 10_000
 """The longest text of one field, unless its own schema says less."""
+MAX_LISTED, MAX_LISTED_CHARS = 20, 400
+"""So many options of a choice, and so much of them, are named to whoever gave another value."""
 SYNONYMS = {"accept": "once", "decline": "deny"}
 """MCP's words for the two answers, beside the ones that all kinds share."""
 FORMATS = ("email", "uri", "date", "date-time")
@@ -317,8 +319,21 @@ def _formed(form: str, value: str) -> bool:
 
 def _checked_enum(field: Field, value: Any) -> str:
     if not isinstance(value, str) or all(value != each for each, _ in field.options):
-        raise _wrong(field, f"must be one of {', '.join(each for each, _ in field.options)}")
+        raise _wrong(field, f"must be one of {_listed([each for each, _ in field.options])}")
     return value
+
+
+def _listed(options: list[str]) -> str:
+    """The options as far as there is room for them, with how many were left out; a form may have thousands."""
+    told: list[str] = []
+    room = MAX_LISTED_CHARS
+    for option in options[:MAX_LISTED]:
+        if len(option) > room and told:
+            break
+        told.append(option if len(option) <= room else f"{option[:room]}…")
+        room -= len(told[-1])
+    rest = len(options) - len(told)
+    return ", ".join(told) + (f" and {rest:,} more" if rest else "")
 
 
 def _checked_boolean(field: Field, value: Any) -> bool:

@@ -123,6 +123,12 @@ class Conflict(SignoffError):
     status = 409
 
 
+class AllowlistInFile(Conflict):
+    """With this store each profile's allowlist.toml is its allowlist: edit the file, which is followed at once."""
+
+    code = "allowlist_in_file"
+
+
 class AlreadyResolved(Conflict):
     """The request had already ended; nothing was changed. `approval` holds how it ended."""
 

@@ -13,7 +13,7 @@ from datetime import timedelta
 from functools import partial
 
 from signoff.aside import judged
-from signoff.changes import staging
+from signoff.changes import having, staging
 from signoff.changes.staging import LOST_CLAIMANT, Ran, TakenBack
 from signoff.errors import ActionRefused, StoreError
 from signoff.executors import Executors, call_of
@@ -55,6 +55,8 @@ class Executing:
         self._wake = asyncio.Event()
         self._runs: dict[str, asyncio.Task[ApprovalRequest]] = {}
         """By the key of the request."""
+        self._told: list[tuple[str, str]] = []
+        self._tell_at = clock.now()
         self._closed = False
 
     def wake(self) -> None:
@@ -82,8 +84,18 @@ class Executing:
             if row is not None and row.stages is not None and staging.state_of(row) == "approved":
                 self._wake.set()
 
+    async def _tell(self, known: list[tuple[str, str]]) -> None:
+        """Say from time to time which executors are here, for whoever asks why an approved action waits."""
+        now = self._clock.now()
+        if not known or (known == self._told and now < self._tell_at):
+            return
+        await self._store.transact(partial(having.tell, have=known))
+        self._told, self._tell_at = known, now + having.TELL_EVERY
+
     async def _round(self) -> None:
-        for profile, name in self._executors.known():
+        known = self._executors.known()
+        await self._tell(known)
+        for profile, name in known:
             if self._closed:
                 return
             if self._running(profile) >= AT_ONCE:

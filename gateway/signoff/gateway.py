@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from signoff.allowlist_file import allowlist_path
-from signoff.allowlisting import Allowlisting
+from signoff.allowlist_rows import follower
 from signoff.broker import Broker
 from signoff.catching_up import CatchUps, Listening
 from signoff.clock import SystemClock
@@ -131,6 +131,11 @@ class Gateway(Verbs):
         """Stop receiving, let what is going out end, close everything."""
         await self.aclose()
 
+    @property
+    def opened(self) -> bool:
+        """Whether it was ever opened; each is opened once."""
+        return hasattr(self, "store")
+
     async def open(self) -> None:
         """Open the store and the use cases; nothing is sent or received yet. Raises `StoreError`, `ConfigError`: also
         when another gateway serves this store, or another user owns its folder."""
@@ -156,7 +161,7 @@ class Gateway(Verbs):
             self._stack.push_async_callback(self.hooks.aclose)
             counted = self.telemetry.hook_delivery
             self._deliveries = Deliveries(self.store, self.clock, self.profiles, counted=counted)
-            await self._deliveries.begin()
+            await self._deliveries.begin(alone=self._store is None and not store.shared)
             self.broker = Broker(self.store, self.clock, self.profiles, self.served, reviews)
             self.sessions = Sessions(self.store, self.profiles, self.served)
             self._executing = Executing(
@@ -165,10 +170,10 @@ class Gateway(Verbs):
                 self.executors,
                 on_failure=partial(self._pulse.failed, Executing.run_loop.__qualname__),
             )
-            self.staged = Staged(self.store, self.broker, self._executing)
+            self.staged = Staged(self.store, self.broker, self._executing, self.clock)
             self.gate = Gate(self.store, self.broker, self.sessions, self.executors, self.no_context)
             self.keys = Keys(self.store, self.profiles)
-            self.allowlisting = Allowlisting(self.store, self.clock, self.profiles, self.config.gateway.state_dir)
+            self.allowlisting = follower(self.store, self.clock, self.profiles, self.config.gateway.state_dir)
             self.sweeper = Sweeper(
                 self.store,
                 self.clock,
@@ -262,6 +267,7 @@ class Gateway(Verbs):
             self._commands.close()
         if hasattr(self, "broker"):
             self.broker.waiters.close()
+            await self.sessions.aclose()
             await self._stack.aclose()
             await self.store.aclose()
 
@@ -443,10 +449,19 @@ class Gateway(Verbs):
         return {
             "store": store,
             "platforms": platforms,
-            "hooks": self._deliveries.health(),
+            "hooks": await self._deliveries.health(),
+            "executors": await self._absent_executors(),
             "waiting": len(self.broker.waiters),
             "failing": self._pulse.troubles(),
         }
+
+    async def _absent_executors(self) -> dict[str, dict[str, Any]]:
+        """The executors that approved actions wait for and no gateway of this store has, by `profile/name`."""
+        try:
+            absent = [(profile, each) for profile in self.profiles for each in await self.staged.absent(profile)]
+        except StoreError:
+            return {}
+        return {f"{profile}/{each.executor}": {"waiting": each.waiting} for profile, each in absent}
 
 
 def _own_paths(config: Config, profile: Profile) -> tuple[str, ...]:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import re
 import secrets
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 """Crockford's base 32: no I, L, O or U, so that no letter is read as another."""
@@ -19,6 +23,38 @@ ONE = "one"
 """The prefix of a turn that a client opens for a single question, where nobody told it of the agent's own turn."""
 
 
+_Drawn = tuple[int, Callable[[int], bytes]]
+_drawn: ContextVar[_Drawn | None] = ContextVar("drawn", default=None)
+"""Where the ids of this moment are drawn from: the time in nanoseconds, and bytes."""
+
+
+def seed() -> bytes:
+    """What `repeatable` draws from."""
+    return time.time_ns().to_bytes(8, "big") + secrets.token_bytes(24)
+
+
+@contextmanager
+def repeatable(seed: bytes) -> Iterator[None]:
+    """Draw the same ids in the block each time it runs with this seed: for what may run again and must come to the
+    same. Within one block they differ, and no two seeds have any in common."""
+    count = 0
+
+    def draw(size: int) -> bytes:
+        nonlocal count
+        count += 1
+        return hashlib.blake2b(count.to_bytes(8, "big"), key=seed, digest_size=size).digest()
+
+    token = _drawn.set((int.from_bytes(seed[:8], "big"), draw))
+    try:
+        yield
+    finally:
+        _drawn.reset(token)
+
+
+def _draw() -> _Drawn:
+    return _drawn.get() or (time.time_ns(), secrets.token_bytes)
+
+
 def of_one_question(turn_id: str | None) -> bool:
     """Whether no turn of the agent's is known: there is none, or one for this question alone."""
     return turn_id is None or turn_id.startswith(f"{ONE}_")
@@ -27,7 +63,7 @@ def of_one_question(turn_id: str | None) -> bool:
 def new_short() -> str:
     """A random short id that holds a digit and a letter, so that it is neither a number nor a word."""
     while True:
-        drawn = secrets.randbits(5 * SHORT_LENGTH)
+        drawn = int.from_bytes(_draw()[1](4), "big")
         text = "".join(ALPHABET[drawn >> shift & 31] for shift in range(0, 5 * SHORT_LENGTH, 5))
         if is_short(text):
             return text
@@ -52,8 +88,9 @@ def row_id() -> str:
     Rows that are made together get ids that lie together, so an index over them grows at few places instead of
     everywhere: measured at a fifth of a commit's cost. For secrets use `random_text`.
     """
-    stamp = (time.time_ns() // 1_000_000 & 0xFFFFFFFF).to_bytes(4, "big")
-    return base64.urlsafe_b64encode(stamp + secrets.token_bytes(8)).decode()
+    now_ns, draw = _draw()
+    stamp = (now_ns // 1_000_000 & 0xFFFFFFFF).to_bytes(4, "big")
+    return base64.urlsafe_b64encode(stamp + draw(8)).decode()
 
 
 def random_text(size: int) -> str:

@@ -5,39 +5,52 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from signoff.broker import Broker
 from signoff.changes import staging, tapping
 from signoff.changes.tapping import Button, Meaning
 from signoff.dispatcher import Dispatcher
-from signoff.errors import ActionRefused
+from signoff.errors import ActionRefused, ChoiceNotOffered
+from signoff.kept_words import again_text
 from signoff.model import Actor, Answer, ApprovalRequest, replace
 from signoff.ports import Store, Tx
 from signoff.wording import t
 
-Settle = Callable[..., ApprovalRequest]
-"""`staging.did_run` or `staging.run_again`."""
+Settle = Callable[[Tx, ApprovalRequest], ApprovalRequest]
+"""What the tap does with the action that its card is about."""
 
 
 class KeptTaps:
     """What such a tap does. `Taps` hands it on, once the person may decide."""
 
-    def __init__(self, store: Store, dispatcher: Dispatcher) -> None:
+    def __init__(self, broker: Broker, store: Store, dispatcher: Dispatcher) -> None:
+        self._broker = broker
         self._store = store
         self._dispatcher = dispatcher
 
     async def did_run(self, profile: str, button: Button, by: Actor) -> tuple[Meaning, Answer | None]:
         """Note that it did run; no answer where the button means nothing any more."""
-        meaning, row = await self._settled(profile, button, staging.did_run, by)
+
+        def settle(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
+            return staging.did_run(tx, profile, row.request_id, by)
+
+        meaning, row = await self._settled(profile, button, settle)
         return meaning, None if row is None else Answer(t("tap.kept.did_run"))
 
     async def run_again(self, profile: str, button: Button, by: Actor) -> tuple[Meaning, Answer | None]:
         """Have it run once more: the second tap. No answer where the button means nothing any more."""
-        meaning, row = await self._settled(profile, button, staging.run_again, by)
-        return meaning, None if row is None else Answer(t("tap.kept.again", id=row.short_id))
+        plain = self._broker.ruling(profile, "once", by)
 
-    async def _settled(
-        self, profile: str, button: Button, settle: Settle, by: Actor
-    ) -> tuple[Meaning, ApprovalRequest | None]:
-        change = partial(_settle, profile=profile, button=button, settle=settle, by=by)
+        def settle(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
+            return staging.run_again(tx, profile, row.request_id, self._broker.ruled_for(row, plain))
+
+        try:
+            meaning, row = await self._settled(profile, button, settle)
+        except ChoiceNotOffered as error:
+            return Meaning(status="unknown"), Answer(error.message)
+        return meaning, None if row is None else Answer(again_text(row))
+
+    async def _settled(self, profile: str, button: Button, settle: Settle) -> tuple[Meaning, ApprovalRequest | None]:
+        change = partial(_settle, profile=profile, button=button, settle=settle)
         try:
             found = await self._store.transact(change)
         except ActionRefused:
@@ -47,15 +60,13 @@ class KeptTaps:
         return found
 
 
-def _settle(
-    tx: Tx, *, profile: str, button: Button, settle: Settle, by: Actor
-) -> tuple[Meaning, ApprovalRequest | None]:
+def _settle(tx: Tx, *, profile: str, button: Button, settle: Settle) -> tuple[Meaning, ApprovalRequest | None]:
     """Look the button up and settle what it is about, in one commit."""
     meaning = tapping.read(tx, profile, button)
     if meaning.status != "live" or meaning.row is None:
         return meaning, None
-    row = settle(tx, profile, meaning.row.request_id, by)
-    if row.request_id != meaning.row.request_id and meaning.card is not None:
+    row = settle(tx, meaning.row)
+    if row.request_id != meaning.row.request_id and row.outcome is not None and meaning.card is not None:
         row = replace(row, decided_copy=meaning.card.copy_id)
         tx.put(row)
     return meaning, row

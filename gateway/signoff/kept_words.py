@@ -7,15 +7,15 @@ from datetime import datetime
 from signoff.actions import one_line
 from signoff.clipping import cut
 from signoff.display import shown
-from signoff.durations import clock
+from signoff.durations import clock, window, window_long
 from signoff.model import ApprovalRequest, Block, FileWrite, Rule, Span, Tool
-from signoff.wording import agent_name, person_name, safe_name, t
+from signoff.wording import agent_name, claim_window_s, person_name, safe_name, t
 
 DID_RUN = "did_run"
 """The other answer to one of which nobody knows whether it ran, beside `RUN_AGAIN`."""
 UNKNOWN = ("executor_stopped", "executor_timed_out", "answer_lost")
 """Why nobody knows it."""
-NOT_STARTED = ("executor_unreachable", "executor_missing", "executor_changed")
+NOT_STARTED = ("executor_unreachable", "executor_changed")
 REASON_UNITS = 80
 
 
@@ -86,6 +86,8 @@ def run_line(row: ApprovalRequest, now: datetime) -> str:
         return "⚠️ " + _unknown(row, cause, executor)
     if state == "succeeded" and execution.ended_by is not None:
         return t("execution.kept.did_run", person=person_name(execution.ended_by))
+    if state == "lapsed":
+        return "⌛ " + t("execution.kept.lapsed", executor=executor, duration=window(claim_window_s(row)))
     if state == "not_run" and cause in NOT_STARTED:
         return "⚠️ " + t(f"execution.kept.{cause}", executor=executor)
     if state == "not_run" and cause == "forbidden_now":
@@ -118,6 +120,14 @@ def done_text(row: ApprovalRequest) -> str:
     return t("tap.done.deny_kept_reason", reason=reason.text)
 
 
+def again_text(row: ApprovalRequest) -> str:
+    """What somebody is told who has it run once more; `row` is the new one, which may wait for others to agree."""
+    if row.outcome is not None:
+        return t("tap.kept.again", id=row.short_id)
+    agreed = sum(vote.choice != "deny" for vote in row.votes)
+    return t("tap.kept.again_vote", id=row.short_id, agreed=agreed, needed=row.threshold, count=row.threshold - agreed)
+
+
 def late_text(row: ApprovalRequest, now: datetime) -> str | None:
     """What somebody is told who answers one that was approved; None for every other ending."""
     if row.outcome != "approved":
@@ -132,6 +142,8 @@ def late_text(row: ApprovalRequest, now: datetime) -> str | None:
         return t("tap.kept.waiting", executor=executor)
     if execution.state == "unknown":
         return t("tap.kept.settled" if row.superseded_by is not None else "tap.kept.unknown")
+    if execution.state == "lapsed":
+        return t("tap.kept.lapsed", executor=executor, duration=window(claim_window_s(row)))
     return t("tap.kept.taken_back" if execution.claim_id is None else "tap.kept.not_run", executor=executor)
 
 
@@ -145,6 +157,8 @@ def message(row: ApprovalRequest) -> str:
         return t("agent.kept.approved", executor=executor)
     if state in ("succeeded", "failed"):
         return t("agent.kept.ran", executor=executor, state=state)
+    if state == "lapsed":
+        return t("agent.kept.lapsed", executor=executor, duration=window_long(claim_window_s(row)))
     if row.execution.cause == "forbidden_now":
         return t("agent.kept.forbidden_now", executor=executor)
     if row.execution.cause == "executor_changed":

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from signoff.model import Change, Destination
 from signoff.ports import Clock, Store
+from signoff.wording import answer_word
 
 RECENT = timedelta(minutes=10)
 """Somebody who comes later than this is not looking for it any more."""
@@ -21,7 +22,8 @@ class Last(Struct, frozen=True):
     """A question that ended."""
 
     short_id: str
-    outcome: str
+    word: str
+    """How, as a key of the catalogue's `outcome_word`."""
     at: datetime
 
 
@@ -45,7 +47,7 @@ class LastEnded:
                 continue
             for place in row.delivered_to:
                 key = (row.profile, place)
-                self._last[key] = Last(row.short_id, row.outcome, row.decided_at or change.event.at)
+                self._last[key] = Last(row.short_id, answer_word(row), row.decided_at or change.event.at)
                 self._last.move_to_end(key)
         while len(self._last) > REMEMBERED:
             self._last.popitem(last=False)

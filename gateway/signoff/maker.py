@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import datetime
+from functools import partial
 
 import msgspec
 
-from signoff.actions import one_line
+from signoff import aside
+from signoff.actions import one_line, whole_text
 from signoff.cards import Facts, request_card, told_card
 from signoff.catch_up_cards import catch_up_card
 from signoff.changes.catching_up import absence_of
@@ -66,10 +70,10 @@ class Maker:
             raise RequestNotFound
         facts = await self._facts(copy, row)
         if copy.kind == "card":
-            return request_card(row, copy, facts, self._signer, attach=attach)
+            return await aside.shown(row, partial(request_card, row, copy, facts, self._signer, attach=attach))
         if copy.kind == "told":
             return told_card(row, copy, facts)
-        return panel_card(row, copy, facts, self._signer)
+        return await aside.shown(row, partial(panel_card, row, copy, facts, self._signer))
 
     async def _catch_up(self, copy: Copy) -> Card:
         rows = {}
@@ -82,18 +86,22 @@ class Maker:
         return catch_up_card(copy, rows, self._signer, now=self._clock.now(), max_units=units, console=self._console)
 
     async def digest(self, copy: Copy, listed: Sequence[Listed], *, attach: bool, file: bool) -> Card:
-        """The digest of these; its file is made in steps, since it holds every action whole."""
-        now, info = self._clock.now(), self._infos.get(copy.destination.platform)
+        """The digest of these. It is made in steps, since its file holds every action whole; on a thread where some of
+        them are long."""
+        make = partial(self._digest, copy, listed, self._clock.now(), attach=attach, file=file)
+        if any(aside.is_long(each.row) for each in listed):
+            return await asyncio.to_thread(make)
         for each in listed:
             await self._pace.turn()
             one_line(each.row.action)  # masking is the work, and what was masked is remembered
+            whole_text(each.row.action)
+        return make()
+
+    def _digest(self, copy: Copy, listed: Sequence[Listed], now: datetime, *, attach: bool, file: bool) -> Card:
+        info = self._infos.get(copy.destination.platform)
         whole = None
         if attach and file and needs_file(listed):
-            parts = []
-            for each in listed:
-                await self._pace.turn()
-                parts.append(file_part(each, now))
-            whole = file_of(copy, parts)
+            whole = file_of(copy, [file_part(each, now) for each in listed])
         prefix = info.command_prefix if info else "/"
         facts = Facts(now=now, title=self.title, prefix=prefix, console=self._console)
         units = info.max_text_units if info else SMALLEST_UNITS

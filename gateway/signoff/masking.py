@@ -12,7 +12,8 @@ Known limits: a password with blanks is masked only where nothing in it could be
 count as random; 40 and 64 hexadecimal digits and UUIDs are names unless a name beside them says otherwise; a secret
 spelt in pieces (`gh"p_…"`) is not put together.
 
-Every scan walks the text once; no pattern can start twice on the same stretch.
+Every scan walks the text once; no pattern can start twice on the same stretch. Most names and sentences on a card get
+no further than `unremarkable`, one quick look that is sure of what it says.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import msgspec
 
 from signoff import secret_forms
 from signoff.randomness import looks_like_path
-from signoff.secret_names import NamedSecrets
+from signoff.secret_names import NAME_PARTS, NamedSecrets
 from signoff.visible import CLOSE, OPEN, is_hidden
 
 Span = tuple[int, int]
@@ -41,6 +42,10 @@ _WORD_CHARS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345
 _WORD: Final = re.compile(r"[A-Za-z0-9_+/=.-]+")
 _ODD: Final = re.compile(r"[^\n\t\x20-\x7e]")
 _OPERATORS: Final = "\n;|&(`{!"
+# What every secret has in it, or stands beside: without any of these, in small letters, only a long word can be one.
+_MARKS: Final = (*NAME_PARTS, "://", "bearer", "basic", "hooks", *secret_forms.LOGIN_PROGRAMS)
+_LONG_WORD: Final = re.compile(r"[A-Za-z0-9_+/=.-]{12}")
+"""The shortest token known by its form has twelve characters."""
 _PREFIX_WORD: Final = re.compile(
     r"(?:^|[\s;|&(`{!\"'])(?:sudo|doas|exec|command|eval|env|nohup|time|xargs|then|do|else|if|while|until|-c"
     r"|[A-Za-z_][A-Za-z0-9_]*=\S*)[ \t]+[\"'\\]*\Z"
@@ -69,6 +74,18 @@ def mask(text: str, *, prose: bool = False) -> str:
     return "".join(pieces) + text[at:]
 
 
+def unremarkable(text: str) -> bool:
+    """Tell at a glance that a text of plain characters holds no secret; False says only that a closer look is needed.
+
+    Plain are printable ASCII and line ends.
+    """
+    if not (text.isascii() and (text.isprintable() or text.replace("\n", "").isprintable())):
+        return False
+    if any(map(text.lower().__contains__, _MARKS)):
+        return False
+    return _LONG_WORD.search(text) is None or not secret_forms.may_stand_alone(text)
+
+
 def masks(text: str, *, prose: bool = False) -> list[Mask]:
     """Return the masks for `text`, in order and apart from each other.
 
@@ -76,9 +93,29 @@ def masks(text: str, *, prose: bool = False) -> list[Mask]:
     zero-width space inside a token does not uncover it. A secret that such a character or any other divides is masked
     in pieces that show nothing of their own.
     """
+    return [] if unremarkable(text) else _covering(text, _all_secrets(text, prose))
+
+
+def masks_before(end: int, text: str, *, prose: bool = False) -> list[Mask]:
+    """Return the masks that begin before `end`, found in what stands there alone, as if the text ended there.
+
+    What follows is looked at for one thing only: a secret that goes on across `end`, or up to it, is masked whole even
+    where what stands before `end` alone could not be told for one.
+    """
+    if unremarkable(text):
+        return []
+    across = [span for span in _all_secrets(text, prose) if span[0] < end <= span[1]]
+    return _covering(text, [*_all_secrets(text[:end], prose), *across])
+
+
+def _all_secrets(text: str, prose: bool) -> list[Span]:
     found = list(_secrets(text, prose))
     if _ODD.search(text):
         found += _behind_hidden(text, prose)
+    return found
+
+
+def _covering(text: str, found: list[Span]) -> list[Mask]:
     covered: list[Mask] = []
     for start, end in _merged([span for span in found if not _is_path(text, *span)]):
         words = list(_WORD.finditer(text, start, end))

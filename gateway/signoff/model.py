@@ -482,6 +482,25 @@ class Grant(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     revoked_by: Actor | None = None
 
 
+class AllowlistEntry(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
+    """An operator's line of an allowlist, where the store has the lines and not a file."""
+
+    profile: str
+    entry_id: str
+    """Made of the list and the text, so that a line stands once in its list however often it is added."""
+    list: str
+    """`commands` or `unattended_commands`; in any other it admits nothing."""
+    text: str
+    rank: int = 0
+    """Its place among the lines that were added in the same commit."""
+    source: str = ""
+    """The file it was imported from; empty where it was added by itself."""
+    by: Actor
+    created_at: datetime
+    removed_at: datetime | None = None
+    removed_by: Actor | None = None
+
+
 class Key(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """An API key: only its hash is kept."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 from datetime import datetime
@@ -9,7 +10,7 @@ from typing import Literal, cast, get_args
 
 from msgspec import Struct
 
-from signoff.context import Context, current
+from signoff.context import Context, current, made
 from signoff.errors import InvalidInput
 from signoff.ids import new_id
 from signoff.judging import NO_CONTEXT_SETTING
@@ -93,6 +94,9 @@ async def declared(sessions: Sessions, asker: Asker) -> None:
         if known is None:
             declaration = _declaration(sessions, asker.profile, name, context)
             await sessions.declare(asker.profile, declaration, None, only_new=True)
+            own = made(name)
+            if own is not None:
+                own.when_over(sessions.ender(asker.profile, name, asyncio.get_running_loop()))
 
 
 async def undeclared(sessions: Sessions, asker: Asker, now: datetime) -> Session | None:

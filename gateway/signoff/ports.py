@@ -76,11 +76,18 @@ class Tx(Protocol):
 
 
 class Store(Protocol):
-    """Durable rows, an event log and the change feed. Engines: memory and SQLite."""
+    """Durable rows, an event log and the change feed. Engines: memory, SQLite and PostgreSQL."""
+
+    @property
+    def shared(self) -> bool:
+        """Whether several gateways, each on its own machine, may serve this database at once. What they all judge by
+        then stands in it, and not in a file of one of them."""
+        ...
 
     async def transact(self, change: Callable[[Tx], T], *, bulk: bool = False) -> T:
         """Run `change` and commit; return its value once durable.
 
+        `change` may be run several times; a run whose outcome is thrown away may be told that rows are missing.
         An exception from `change` rolls back and is raised here. `bulk` says that it may touch thousands of rows,
         so the engine should keep it off the event loop. The commit is shielded from the caller's cancellation.
         Raises `StoreUnavailable` when nothing could be saved.

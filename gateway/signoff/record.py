@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from datetime import datetime
+from threading import Lock
 from typing import Any, Literal
 
 import msgspec
@@ -238,27 +239,34 @@ def _prose(text: str | None, exact: bool) -> str | None:
 
 
 class _Masked:
-    """Masked actions by digest, which covers the whole action; the least lately read go first."""
+    """Masked actions by digest, which covers the whole action; the least lately read go first. For all threads."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[int, Action]] = OrderedDict()
         self._chars = 0
+        self._lock = Lock()
 
     def of(self, row: ApprovalRequest) -> Action:
         """The masked action of this row."""
-        found = self._kept.get(row.digest)
-        if found is not None:
-            self._kept.move_to_end(row.digest)
-            return found[1]
+        with self._lock:
+            found = self._kept.get(row.digest)
+            if found is not None:
+                self._kept.move_to_end(row.digest)
+                return found[1]
         masked = masked_action(row.action)
+        self._keep(row.digest, masked)
+        return masked
+
+    def _keep(self, digest: str, masked: Action) -> None:
         size = len(msgspec.json.encode(masked))
-        if size <= _CACHED_CHARS // 4:
-            self._kept[row.digest] = (size, masked)
+        with self._lock:
+            if digest in self._kept or size > _CACHED_CHARS // 4:
+                return
+            self._kept[digest] = (size, masked)
             self._chars += size
             while self._chars > _CACHED_CHARS:
                 _, (dropped, _action) = self._kept.popitem(last=False)
                 self._chars -= dropped
-        return masked
 
 
 _masked = _Masked()

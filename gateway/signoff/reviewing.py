@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from signoff import aside
 from signoff.display import shown
 from signoff.judging import judged_text
 from signoff.model import Action, ApprovalRequest, Change, Code, Command, replace
@@ -36,7 +38,7 @@ class Reviews:
         reviewer = self._reviewers.get(row.profile)
         if reviewer is None:
             reviewer = self._reviewers[row.profile] = Reviewer(self._profiles[row.profile].approvals.smart)
-        review = await reviewer.review(case_of(row))
+        review = await reviewer.review(await aside.shown(row, partial(case_of, row)))
         return replace(review, in_a_row=self._counted(session_key(row.profile, row.session_id), review))
 
     def _counted(self, session: str, review: Review) -> int:

@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from signoff.model import ApprovalRequest, Copy, Destination, Grant, Key, Note, Notifier, Session, Turn
+from signoff.model import AllowlistEntry, ApprovalRequest, Copy, Destination, Grant, Key, Note, Notifier, Session, Turn
 
 R = TypeVar("R", bound=Struct)
 
@@ -318,6 +318,14 @@ TABLES: tuple[Table[Any], ...] = (
         columns=("profile", "live_profile", "covers", "live_session", "request"),
         values=_grant_columns,
         order=lambda r: r.created_at.timestamp(),
+    ),
+    Table(
+        "allowlist",
+        AllowlistEntry,
+        key=lambda r: joined(r.profile, r.entry_id),
+        columns=("profile", "live_profile"),
+        values=lambda r: (r.profile, r.profile if r.removed_at is None else None),
+        order=lambda r: r.created_at.timestamp() + r.rank / 1_000_000,
     ),
     Table(
         "keys",

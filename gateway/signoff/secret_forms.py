@@ -38,6 +38,7 @@ _USERINFO: Final = re.compile(
 )
 _SCHEME: Final = re.compile(r"\b(?:bearer|basic)[ \t]{1,4}([A-Za-z0-9_+/=.-]{8,})", re.IGNORECASE | re.ASCII)
 _LONG: Final = re.compile(rf"(?<![A-Za-z0-9_+/.-])[A-Za-z0-9_+/.-]{{{MIN_WORD - 2},}}={{0,2}}")
+_LONG_ENOUGH: Final = re.compile(rf"[A-Za-z0-9_+/=.-]{{{MIN_WORD - 2}}}")
 # What follows a token in an address that goes on: `…/getMe`.
 _NAMED_TAIL: Final = re.compile(r"/[a-z]{2,}+(?:[A-Z][a-z]++)*+\Z")
 _LONGEST_TAIL: Final = 40
@@ -50,7 +51,9 @@ _JUDGED: Final = 128
 
 # A command with an option that carries a password. Both are looked for inside one simple command.
 _SIMPLE_COMMAND: Final = re.compile(r"[^\n;|&(`]+")
-_LOGIN_WORD: Final = re.compile(r"mysql|mariadb|sshpass|redis-cli|login|curl|wget|openssl")
+LOGIN_PROGRAMS: Final = ("mysql", "mariadb", "sshpass", "redis-cli", "login", "curl", "wget", "openssl")
+"""In the name of each command that takes a password by an option of its own."""
+_LOGIN_WORD: Final = re.compile("|".join(LOGIN_PROGRAMS))
 _PLAIN: Final = r"[\"']?([^\s\"'$`<>()-][^\s\"'$`<>()]*)"
 _LOGINS: Final = tuple(
     (re.compile(rf"(?<![A-Za-z0-9_.-])(?:{command})(?![A-Za-z0-9_.-])"), re.compile(rf"(?<=[ \t]){option}"))
@@ -63,6 +66,11 @@ _LOGINS: Final = tuple(
         (r"openssl", r"-pass(?:in|out)?[ \t]pass:([^\s\"'$`<>()]++)"),
     )
 )
+
+
+def may_stand_alone(text: str) -> bool:
+    """Tell whether a word of the text could be a secret by itself: with a prefix, or so long that it is looked at."""
+    return any(pattern.search(text) for pattern in (_LONG_ENOUGH, _ISSUED, _JWT))
 
 
 def issued(text: str) -> Iterator[Span]:

@@ -18,10 +18,12 @@ from signoff.randomness import could_be_program, looks_like_path, looks_random
 
 Span = tuple[int, int]
 
+NAME_PARTS: Final = ("secret", "token", "pass", "pwd", "key", "credential", "auth")
+"""Each name that says secret has one of these in it, in small letters or capitals."""
+# For text in small letters, sorted by the first one: so the scan passes quickly over whatever begins otherwise.
 _HINT: Final = re.compile(
-    r"secret|token|passw|passphrase|passcode|pwd|api[-_.]?key|(?:access|private|auth|signing|session|account|encryption)"
-    r"[-_.]?key|credential|authorization|_auth",
-    re.IGNORECASE | re.ASCII,
+    r"a(?:(?:pi|ccess|uth|ccount)[-_.]?key|uthorization)|credential|encryption[-_.]?key"
+    r"|p(?:ass(?:w|phrase|code)|wd|rivate[-_.]?key)|s(?:ecret|(?:igning|ession)[-_.]?key)|token|_auth"
 )
 _NAME_CHAR: Final = re.compile(r"[A-Za-z0-9_.-]{0,64}")
 _NAME_CHARS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
@@ -51,6 +53,7 @@ _OPEN_QUOTE: Final = re.compile(r"\\?([\"'])")
 _BARE: Final = re.compile(r"(?:[^\s;|&<>()\"'`,\\]|\\[^\sA-Za-z0-9\"'])++")
 _MAX_QUOTED: Final = 4096
 _EXPANSION: Final = re.compile(r"\$[A-Za-z_{(]|`")
+_EXPANSION_SIGN: Final = re.compile(r"[$`]")
 _COMMAND_SUBSTITUTION: Final = re.compile(r"\$[{(]|`")
 _UNSAFE_PHRASE: Final = re.compile(r"[;|&<>(){}$`\\]|(?:^|\s)[-./~]|/")
 _NO_SECRET: Final = frozenset({"true", "false", "null", "none", "nil", "yes", "no", "undefined"})
@@ -74,9 +77,10 @@ _PRINTED_AND_RUN: Final = re.compile(
     r"(?:^|[\n;|&({!]|\beval[ \t])[ \t\"']*+(?:\$\(|`)[ \t]*+(?:echo|printenv)[ \t]+[\"']*"
     r"\$?\{?[!#]?([A-Za-z_][A-Za-z0-9_]*)"
 )
-# What can turn a value into a program. A file's ending (`run.sh`) is none of these.
-_MEANS_TO_RUN: Final = re.compile(
-    rf"[$`]|(?<![A-Za-z0-9_.-])(?:{_SHELL}|eval|printenv|declare|typeset|local|source|xargs|parallel|watch|ssh|su"
+# What can turn a value into a program, beside `$` and a backtick. A file's ending (`run.sh`) is none of these. The set
+# at the front has the first letters of all: so the scan passes quickly over the others.
+_RUNNER: Final = re.compile(
+    rf"(?=[abcdefiklmnprstwxz])(?<![A-Za-z0-9_.-])(?:{_SHELL}|eval|printenv|declare|typeset|local|source|xargs|parallel|watch|ssh|su"
     r"|python[0-9.]*|perl|ruby|node|php|awk|lua|cmd|powershell|pwsh|iex)(?![A-Za-z0-9_-])"
 )
 _COMMAND_WORD: Final = re.compile(r"(?:^|[\n;|&(`{!])[ \t]*+([A-Za-z0-9_./-]{1,40})(?![A-Za-z0-9_./=-])")
@@ -92,16 +96,27 @@ def says_secret(name: str) -> bool:
     return bool(_SECRET_NAME.search(joined) or _AUTH_NAME.search(joined))
 
 
+def _small(text: str) -> str:
+    """The text in small letters, each character in its place, and no letter a to z that was none before: the sign for
+    Kelvin would become one, and the capital I with a dot two characters."""
+    return (text if text.isascii() else text.replace("\u212a", "?").replace("\u0130", "?")).lower()
+
+
+def _found(pattern: re.Pattern[str], text: str) -> set[str]:
+    """What the pattern's group holds, wherever it matches. One by one: `findall` keeps all other threads waiting."""
+    return {match[1] for match in pattern.finditer(text)}
+
+
 def _run_variables(text: str) -> set[str]:
     """Names of variables whose value the text runs, also by way of another variable, a reference or a pipe."""
-    run = {*_RUN_VARIABLE.findall(text), *_PRINTED_AND_RUN.findall(text)}
+    run = _found(_RUN_VARIABLE, text) | _found(_PRINTED_AND_RUN, text) if _EXPANSION_SIGN.search(text) else set()
     if _PIPED.search(text):
-        run.update(_PRINTED.findall(text))
+        run |= _found(_PRINTED, text)
     if not run:
         return run
     leads_to: dict[str, set[str]] = {}
-    for name, value in _ASSIGNED.findall(text):
-        leads_to.setdefault(name, set()).add(value)
+    for match in _ASSIGNED.finditer(text):
+        leads_to.setdefault(match[1], set()).add(match[2])
     todo = list(run)
     while todo:
         found = leads_to.pop(todo.pop(), set()) - run
@@ -115,18 +130,24 @@ class NamedSecrets:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        # A value that the same text expands may be run by it, and a mask would hide what runs.
-        self._expanded = set(_VARIABLE.findall(text))
-        self._run = _run_variables(text)
-        self._can_run = _MEANS_TO_RUN.search(text) is not None
-        self._commands = set(_COMMAND_WORD.findall(text)) if self._can_run else set()
+        self._looked = False
         self._bare_end = 0
         self._stop = -1
+
+    def _look_around(self) -> None:
+        """Look up what the text does beside naming a secret. Few texts name one, so it is done only then."""
+        text = self._text
+        self._looked = True
+        # A value that the same text expands may be run by it, and a mask would hide what runs.
+        self._expanded = _found(_VARIABLE, text)
+        self._can_run = _EXPANSION_SIGN.search(text) is not None or _RUNNER.search(text) is not None
+        self._run = _run_variables(text) if self._can_run else set()
+        self._commands = _found(_COMMAND_WORD, text) if self._can_run else set()
 
     def spans(self) -> Iterator[Span]:
         """Yield spans of values, in order; each lies inside one line."""
         text, name_end, value_end = self._text, 0, 0
-        for hint in _HINT.finditer(text):
+        for hint in _HINT.finditer(_small(text)):
             if hint.end() <= name_end or hint.start() < value_end:
                 continue
             name_match = _NAME_CHAR.match(text, hint.end())
@@ -134,7 +155,11 @@ class NamedSecrets:
             near = text[max(0, hint.start() - _MAX_NAME) : hint.start()]
             start = hint.start() - len(near) + len(near.rstrip(_NAME_CHARS))
             name = text[start:name_end]
-            at = self._value_start(name, start, name_end) if says_secret(name) else -1
+            if not says_secret(name):
+                continue
+            if not self._looked:
+                self._look_around()
+            at = self._value_start(name, start, name_end)
             for span in self._value(name, at) if at >= 0 else ():
                 value_end = max(value_end, span[1])
                 if not self._may_run(name, at, span):

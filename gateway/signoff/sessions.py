@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import math
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
@@ -20,6 +22,7 @@ from signoff.errors import (
     KindNotAllowed,
     NotPermitted,
     SessionNotFound,
+    StoreError,
     TurnEnded,
     TurnNotFound,
 )
@@ -41,6 +44,11 @@ from signoff.rows import NO_CONTEXT, place_key, session_key
 from signoff.settings import AgentSettings, Profile
 from signoff.wording import t
 
+log = logging.getLogger(__name__)
+
+MAX_ID_CHARS = 200
+"""The longest id of a session and of whatever it names: a platform, a chat, a thread, a person, a parent. Those of the
+platforms have some 20."""
 MIN_LEASE_S, MAX_LEASE_S, DEFAULT_LEASE_S = 2.0, 3600.0, 60.0
 NOTIFIER_GRACE_S = 30.0
 """A notifier whose connection dropped counts as attached for this long."""
@@ -67,6 +75,7 @@ class Sessions:
         self._store = store
         self._profiles = profiles
         self._served = served
+        self._ends: set[asyncio.Task[None]] = set()
 
     # --- sessions ----------------------------------------------------------------------------
 
@@ -77,6 +86,7 @@ class Sessions:
         for a parent that was closed, is too deep a child or descends from this session), `KindNotAllowed`,
         `DestinationNotAllowed`, `SessionNotFound` (another agent's session, or an unknown parent)."""
         _check_id(declaration.session_id)
+        _check_words(declaration)
         if declaration.session_id == NO_CONTEXT and agent is not None:
             raise InvalidInput(f"{NO_CONTEXT!r} is the gateway's own session; choose another id.", param="session_id")
         profile = self._profiles[profile_name]
@@ -127,6 +137,33 @@ class Sessions:
             return stopping.clear_session(tx, session, by, close=close)
 
         return await self._store.transact(change, bulk=True)
+
+    def ender(self, profile: str, session_id: str, loop: asyncio.AbstractEventLoop) -> Callable[[], None]:
+        """What ends a session soon, from whichever thread it is called."""
+
+        def begin() -> None:
+            task = loop.create_task(self._end(profile, session_id), name=f"end-{session_id}")
+            self._ends.add(task)
+            task.add_done_callback(self._ends.discard)
+
+        def end() -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(begin)
+
+        return end
+
+    async def _end(self, profile: str, session_id: str) -> None:
+        try:
+            await self.clear(profile, session_id, None, close=True)
+        except SessionNotFound:
+            return  # somebody ended it before
+        except StoreError as error:
+            log.warning("session %s is over and could not be ended: %s", session_id, error)
+
+    async def aclose(self) -> None:
+        """Return once the sessions that are being ended are."""
+        await asyncio.sleep(0)  # what was told a moment ago begins
+        await asyncio.gather(*self._ends)
 
     # --- asking nothing for a while ----------------------------------------------------------
 
@@ -426,5 +463,21 @@ def _own_turn(tx: Tx, profile: str, turn_id: str, agent: str | None) -> Turn:
 
 
 def _check_id(text: str) -> None:
-    if not 1 <= len(text) <= 200 or any(ord(c) < 32 for c in text):
-        raise InvalidInput("An id has 1 to 200 characters and no control characters.", param="session_id")
+    if not 1 <= len(text) <= MAX_ID_CHARS or any(ord(c) < 32 for c in text):
+        raise InvalidInput(f"An id has 1 to {MAX_ID_CHARS} characters and no control characters.", param="session_id")
+
+
+def _check_words(declaration: Declaration) -> None:
+    """Raise `InvalidInput` for a name in it that is longer than any name is, or that holds control characters."""
+    place = declaration.destination
+    names = {
+        "platform": place.platform if place is not None else None,
+        "chat_id": place.chat_id if place is not None else None,
+        "thread_id": place.thread_id if place is not None else None,
+        "user_id": declaration.user_id,
+        "parent": declaration.parent,
+        "parent_turn": declaration.parent_turn,
+    }
+    for param, text in names.items():
+        if text is not None and (len(text) > MAX_ID_CHARS or any(ord(c) < 32 for c in text)):
+            raise InvalidInput(f"{param} has at most {MAX_ID_CHARS} characters and no control characters.", param=param)

@@ -1,14 +1,16 @@
-"""From a request to the card as plain data: the same parts in the same order as in a chat, without buttons. Pure."""
+"""From a request to the card as plain data: the same parts in the same order as in a chat, without buttons."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
+from signoff import aside
 from signoff.actions import whole_text
 from signoff.cards import BOX, BOX_S, Facts, action_text, card_blocks, ended_blocks
 from signoff.changes.deciding import offered
 from signoff.display import shown
-from signoff.durations import duration, window
+from signoff.durations import left, window
 from signoff.elicitation import Field, field_line, fields_of
 from signoff.model import ApprovalRequest, Block, Code, Copy, Destination, Elicitation, Face, Session, Span, Tool
 from signoff.ports import Store
@@ -20,7 +22,7 @@ from signoff.wording import agent_name, always_words, deny_label, once_label, sa
 def shown_card(row: ApprovalRequest, facts: Facts) -> ShownCard:
     """The card of `row` as it stands."""
     pending = row.outcome is None
-    _, hidden = action_text(row)
+    text, hidden = action_text(row)
     place = Copy(
         copy_id="",
         profile=row.profile,
@@ -29,7 +31,7 @@ def shown_card(row: ApprovalRequest, facts: Facts) -> ShownCard:
         created_at=row.created_at,
     )
     # What is hidden stands in `whole`, which is as good as a file beside it.
-    blocks = card_blocks(row, place, facts, attach=True) if pending else ended_blocks(row, place, facts)
+    blocks = card_blocks(row, place, facts, text, hidden, attach=True) if pending else ended_blocks(row, place, facts)
     return ShownCard(
         request_id=row.request_id,
         short_id=row.short_id,
@@ -60,7 +62,7 @@ async def card_for(store: Store, row: ApprovalRequest, now: datetime) -> ShownCa
         denied_like=await other(row.denied_like) if row.outcome is None else None,
         forms=True,
     )
-    return shown_card(row, facts)
+    return await aside.shown(row, partial(shown_card, row, facts))
 
 
 async def _parent(store: Store, row: ApprovalRequest) -> str | None:
@@ -79,7 +81,7 @@ def _part(block: Block, now: datetime) -> Part:
 def _text(span: Span, now: datetime) -> str:
     """A span as words; a time that ticks elsewhere says how long is left."""
     if span.style == "relative_time" and span.at is not None:
-        return t("until.left", duration=duration(max(0.0, (span.at - now).total_seconds())))
+        return t("until.left", duration=left(max(0.0, (span.at - now).total_seconds())))
     return span.text
 
 

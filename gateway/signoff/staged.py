@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from typing import Literal, Protocol
@@ -9,12 +10,13 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from signoff.broker import Broker
-from signoff.changes import staging
+from signoff.changes import having, staging
 from signoff.changes.staging import State, state_of
 from signoff.errors import ActionRefused, RequestNotFound
-from signoff.model import Actor, ApprovalRequest
-from signoff.ports import Store
+from signoff.model import Actor, ApprovalRequest, Note
+from signoff.ports import Clock, Store
 from signoff.record import Approval, approval_of
+from signoff.rows import to_run_key
 
 __all__ = ["KeptAction", "Runs", "Staged", "State", "kept_action", "state_of"]
 
@@ -31,18 +33,33 @@ class KeptAction(Struct, frozen=True, kw_only=True):
     executor: str | None
     again_as: str | None
     """The short id of the newer action, where a person had this one run once more."""
+    executor_missing: bool = False
+    """It was approved and waits, and no gateway has its executor now."""
     approval: Approval
     """The question about it, with who decided and how the run went."""
 
 
-def kept_action(row: ApprovalRequest, now: datetime, *, exact: bool) -> KeptAction:
-    """How a kept action stands. `exact` shows it unmasked: only for the agent that asked."""
+MOST_WAITING = 1000
+"""So many are counted that wait for one executor."""
+
+
+class Absent(Struct, frozen=True, kw_only=True):
+    """An executor for which approved actions wait, and which no gateway has."""
+
+    executor: str
+    waiting: int
+    """How many wait, `MOST_WAITING` at most."""
+
+
+def kept_action(row: ApprovalRequest, now: datetime, *, exact: bool, had: Mapping[str, bool]) -> KeptAction:
+    """How a kept action stands. `exact` shows it unmasked: only for the agent that asked. `had`: as `Staged.had`."""
     return KeptAction(
         id=row.request_id,
         short_id=row.short_id,
         state=state_of(row),
         executor=row.executor,
         again_as=row.again_as or None,
+        executor_missing=state_of(row) == "approved" and having.missing(row.executor, had),
         approval=approval_of(row, now, exact=exact),
     )
 
@@ -62,14 +79,32 @@ class Runs(Protocol):
 class Staged:
     """Kept actions of all profiles. The rows here are the questions about them (`stages` is set)."""
 
-    def __init__(self, store: Store, broker: Broker, runs: Runs) -> None:
+    def __init__(self, store: Store, broker: Broker, runs: Runs, clock: Clock) -> None:
         self._store = store
+        self._clock = clock
         self._broker = broker
         self._runs = runs
 
     async def actions(self, profile: str, *, limit: int = 200, after: str | None = None) -> list[ApprovalRequest]:
         """The kept actions of a profile, ended ones too, oldest first."""
         return await self._store.find(ApprovalRequest, "staged", profile, limit=limit, after=after)
+
+    async def had(self, profile: str) -> dict[str, bool]:
+        """Every executor that a gateway of this store ever had for a profile, and whether one has it now."""
+        return having.had(await self._store.get(Note, having.note_name(profile)), self._clock.now())
+
+    async def absent(self, profile: str) -> list[Absent]:
+        """The executors that approved actions wait for and that no gateway has."""
+        found = []
+        for executor, here in (await self.had(profile)).items():
+            if not here:
+                waiting = await self._waiting(profile, executor)
+                found += [Absent(executor=executor, waiting=waiting)] if waiting else []
+        return found
+
+    async def _waiting(self, profile: str, executor: str) -> int:
+        key = to_run_key(profile, executor)
+        return len(await self._store.find(ApprovalRequest, "to_run", key, limit=MOST_WAITING))
 
     async def find(self, profile: str, reference: str) -> ApprovalRequest:
         """The question about a kept action, by its own id or short id or by those of the staged request.
@@ -108,9 +143,13 @@ class Staged:
         return await self._store.transact(change)
 
     async def run_again(self, profile: str, reference: str, by: Actor) -> ApprovalRequest:
-        """Have one that is `unknown` run once more; the new record. Raises `ActionRefused`, `RequestNotFound`."""
+        """Have one that is `unknown` run once more; the new record, which waits where more people must agree.
+
+        Raises `ActionRefused`, `ChoiceNotOffered`, `RequestNotFound`.
+        """
         row = await self.find(profile, reference)
-        change = partial(staging.run_again, profile=profile, request_id=row.request_id, by=by)
+        ruling = self._broker.ruled_for(row, self._broker.ruling(profile, "once", by))
+        change = partial(staging.run_again, profile=profile, request_id=row.request_id, ruling=ruling)
         return await self._store.transact(change)
 
     async def _answer(

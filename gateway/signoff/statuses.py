@@ -76,7 +76,7 @@ def _verdict(row: ApprovalRequest, now: datetime, title: PlaceTitle, here: str) 
         return approved_text("verdict.approved", row, now), [_via(row, title, here)]
     if row.outcome == "denied":
         name, table = people(row.decided_by), f"verdict.{no_word(row)}"
-        not_run = [] if isinstance(row.action, Elicitation) else [t("ending.not_run")]
+        not_run = _not_run(row)
         if row.repeat_of:
             repeated = t(f"{table}.repeat", person=name, duration=duration(since_denied_s(row)))
             return repeated, [f"({row.repeat_short})", t("ending.not_asked_again"), *not_run]
@@ -87,10 +87,10 @@ def _verdict(row: ApprovalRequest, now: datetime, title: PlaceTitle, here: str) 
         passed = t("ending.timeout", duration=window(window_s(row)))
         if agreed:
             passed = t("ending.timeout_votes", agreed=len(agreed), needed=row.threshold, people=people(agreed))
-        return t("verdict.timeout"), ["", passed, t("ending.not_run")]
+        return t("verdict.timeout"), ["", passed, *_not_run(row)]
     if row.outcome == "cancelled":
         key, values = cause_words(row, now)
-        return t("verdict.cancelled"), ["", t(f"ending.cancelled.{key}", **values), t("ending.not_run")]
+        return t("verdict.cancelled"), ["", t(f"ending.cancelled.{key}", **values), *_not_run(row)]
     if row.outcome == "notify_failed":
         place = title(row.destinations[0].platform) if row.destinations else ""
         why = (
@@ -98,11 +98,16 @@ def _verdict(row: ApprovalRequest, now: datetime, title: PlaceTitle, here: str) 
             if place
             else t("ending.notify_failed.no_place")
         )
-        return t("verdict.notify_failed"), ["", why, t("ending.nobody_asked"), t("ending.not_run")]
+        return t("verdict.notify_failed"), ["", why, t("ending.nobody_asked"), *_not_run(row)]
     if row.outcome == "staged":
         return t("verdict.staged"), ["", t("ending.staged", id=row.kept_short or row.short_id)]
     by = row.decided_by[0] if row.decided_by else Actor(type="policy")
     return blocked_text("verdict.blocked", row, by), ["", t("ending.nobody_asked"), t("ending.not_run")]
+
+
+def _not_run(row: ApprovalRequest) -> list[str]:
+    """That nothing ran; of a server's question nothing was to run."""
+    return [] if isinstance(row.action, Elicitation) else [t("ending.not_run")]
 
 
 def _via(row: ApprovalRequest, title: PlaceTitle, here: str) -> str:

@@ -66,7 +66,7 @@ class Taps:
         self._maker = maker
         self._refusals = Refusals(store, clock)
         self._catch_ups = catch_ups
-        self._kept = KeptTaps(store, dispatcher)
+        self._kept = KeptTaps(broker, store, dispatcher)
         self._digests = DigestTaps(broker, dispatcher, store, maker, self._refusals)
 
     def approvers(self, profile: str, platform: str) -> tuple[str, ...]:
@@ -116,8 +116,7 @@ class Taps:
         if copy is None or copy.profile != profile or copy.request_id is None:
             return await self._refuse(profile, tap, "unknown", None, t("tap.unknown"))
         row = await self._broker.get(profile, copy.request_id)
-        session = await self._store.get(Session, session_key(profile, row.session_id))
-        allowed = person_may(self._broker.profile(profile), tap.person, "decide", session, "button")
+        allowed = person_may(self._broker.profile(profile), tap.person, "decide", None, "button")
         if isinstance(allowed, Refused):
             return await self._refuse(profile, tap, allowed.why, row, self._refusal_text(allowed, tap))
         if parts.choice in DECISIONS:

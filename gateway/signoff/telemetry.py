@@ -220,6 +220,11 @@ class TimedStore:
         self._store = store
         self._committed = telemetry.committed
 
+    @property
+    def shared(self) -> bool:
+        """As the store's."""
+        return self._store.shared
+
     async def transact(self, change: Callable[[Tx], T], *, bulk: bool = False) -> T:
         """As the store's; only what was committed is counted."""
         start = perf_counter()

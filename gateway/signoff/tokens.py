@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import hmac
 import struct
 from collections.abc import Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -53,6 +53,8 @@ CHOICES: dict[str, int] = {
 
 _NAMES = {number: name for name, number in CHOICES.items()}
 _HEAD = struct.Struct(">BB12sIB")
+_copy_bytes = lru_cache(maxsize=64)(base64.urlsafe_b64decode)
+"""All buttons of a card name the same copy."""
 
 
 class TokenParts(Struct, frozen=True):
@@ -72,7 +74,7 @@ class Signer:
 
     def token(self, copy_id: str, revision: int, choice: str, platform: str, chat_id: str) -> str:
         """A token for one button of one revision of a copy, bound to its platform and chat."""
-        head = _HEAD.pack(VERSION, self._current, base64.urlsafe_b64decode(copy_id), revision, CHOICES[choice])
+        head = _HEAD.pack(VERSION, self._current, _copy_bytes(copy_id), revision, CHOICES[choice])
         mac = self._mac(self._keys[self._current], head, platform, chat_id)
         return base64.urlsafe_b64encode(head + mac).rstrip(b"=").decode()
 
@@ -101,4 +103,4 @@ class Signer:
     @staticmethod
     def _mac(secret: bytes, head: bytes, platform: str, chat_id: str) -> bytes:
         place = f"{platform}\x00{chat_id}".encode()
-        return hmac.new(secret, head + place, hashlib.sha256).digest()[:MAC_BYTES]
+        return hmac.digest(secret, head + place, "sha256")[:MAC_BYTES]

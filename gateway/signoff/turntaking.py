@@ -7,6 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime, timedelta
+from typing import TypeVar
 
 from signoff.changes.common import NEW, plus
 from signoff.changes.digests import LEAST, Gathered
@@ -15,7 +16,7 @@ from signoff.ports import Store
 from signoff.rows import request_key
 
 REMEMBERED = 10_000
-"""Sessions whose turns are remembered; one forgotten counts as not served yet."""
+"""Sessions whose turns are remembered (one forgotten counts as not served yet), and requests whose sessions are."""
 AT_THE_FRONT = 8
 """Cards of a place that come to each turn: enough to keep the order, few enough to look at each time."""
 KEPT = 5
@@ -26,6 +27,8 @@ BEAT = timedelta(milliseconds=50)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
+K = TypeVar("K")
+V = TypeVar("V")
 Place = tuple[str, Destination]
 """A profile and a destination."""
 _Line = tuple[Place, str]
@@ -49,6 +52,8 @@ class Turns:
         self._tails: dict[_Line, datetime] = {}
         self._lines: dict[str, _Line] = {}
         """The line of each copy of this round that was looked up."""
+        self._sessions: dict[str, str] = {}
+        """By request, whose session never changes: a database elsewhere takes a while to tell it, again each round."""
         self._waiting: defaultdict[Place, dict[str, Copy]] = defaultdict(dict)
         """The new cards that were put off, until they are due again."""
         self._open: dict[Place, _Open] = {}
@@ -181,16 +186,26 @@ class Turns:
     async def _line(self, copy: Copy) -> _Line:
         line = self._lines.get(copy.copy_id)
         if line is None:
-            row = await self._store.get(ApprovalRequest, request_key(copy.profile, copy.request_id or ""))
-            line = self._lines[copy.copy_id] = (place_of(copy), row.session_id if row is not None else "")
+            line = self._lines[copy.copy_id] = (place_of(copy), await self._session(copy))
         return line
 
+    async def _session(self, copy: Copy) -> str:
+        key = request_key(copy.profile, copy.request_id or "")
+        session = self._sessions.get(key)
+        if session is None:
+            row = await self._store.get(ApprovalRequest, key)
+            if row is None:
+                return ""
+            session = row.session_id
+        self._remember(self._sessions, key, session)
+        return session
+
     @staticmethod
-    def _remember(times: dict[_Line, datetime], line: _Line, when: datetime) -> None:
-        times.pop(line, None)  # so that the ones longest untouched come first
-        times[line] = when
-        if len(times) > REMEMBERED:
-            del times[next(iter(times))]
+    def _remember(known: dict[K, V], key: K, value: V) -> None:
+        known.pop(key, None)  # so that the ones longest untouched come first
+        known[key] = value
+        if len(known) > REMEMBERED:
+            del known[next(iter(known))]
 
 
 def _on_the_beat(when: datetime) -> datetime:

@@ -6,10 +6,12 @@ import asyncio
 import platform
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
+from signoff import aside
 from signoff.action_verbs import ActionVerbs
 from signoff.broker import Ask, Broker, decode_action
 from signoff.changes.bypassing import DEFAULT_MINUTES
@@ -34,7 +36,7 @@ from signoff.model import (
     SessionKind,
 )
 from signoff.operands import collected_again
-from signoff.placing import NoContext, asker_of, declared, profile_of, tell_outside, undeclared
+from signoff.placing import Asker, NoContext, asker_of, declared, profile_of, tell_outside, undeclared
 from signoff.ports import Clock, Store
 from signoff.record import Approval, approval_of
 from signoff.rows import turn_key
@@ -83,7 +85,7 @@ class Verbs(ActionVerbs):
         names as `operands` are read again before the claim. Cancelling the caller withdraws the question. Raises
         `InvalidInput`, `SessionNotFound`, `TurnNotFound`, `ClaimRefused`.
         """
-        asker = asker_of(self._tenant(profile), session_id, turn_id, tool_call_id)
+        asker = self._asker(profile, session_id, turn_id, tool_call_id)
         await declared(self.sessions, asker)
         ask = Ask(
             action=decode_action(action) if isinstance(action, dict) else action,
@@ -97,8 +99,11 @@ class Verbs(ActionVerbs):
             host=host,
             no_context=self.no_context if asker.no_context else None,
         )
-        row = await self.broker.ask(asker.profile, ask, recollect=_recollect)
-        if asker.no_context:
+        outside = asker.no_context
+        asked = self.broker.ask(asker.profile, ask, recollect=_recollect)
+        del action, ask, asker  # this frame lives as long as the question waits
+        row = await asked
+        if outside:
             tell_outside(row)
         return self._shown(row)
 
@@ -148,7 +153,7 @@ class Verbs(ActionVerbs):
         answer. `explain` adds each command, rule and rung. Raises `InvalidInput`, `SessionNotFound`.
         """
         given = decode_action(action) if isinstance(action, dict) else action
-        asker = asker_of(self._tenant(profile), session_id, turn_id)
+        asker = self._asker(profile, session_id, turn_id)
         checked = await self.broker.check(
             asker.profile,
             given,
@@ -166,7 +171,8 @@ class Verbs(ActionVerbs):
     async def why(self, request_id: str, *, profile: str | None = None) -> Why:
         """Why it was asked, let run or forbidden: commands, rules, and what decided. Raises `RequestNotFound`."""
         tenant = self._tenant(profile)
-        return why_of(await self.broker.find(tenant, request_id), self.broker.profile(tenant))
+        row = await self.broker.find(tenant, request_id)
+        return await aside.shown(row, partial(why_of, row, self.broker.profile(tenant)))
 
     async def wait(self, request_id: str, timeout_s: float | None = None, *, profile: str | None = None) -> Approval:
         """The record once it has ended, or as it stands after `timeout_s` seconds. Raises `RequestNotFound`."""
@@ -314,7 +320,7 @@ class Verbs(ActionVerbs):
         """A turn that lives as long as the block, and ends with the right cause. Its `waited_s` tells how long it
         waited for people. Without `session_id` it is one of the bound session; `signoff.context.within` binds the turn
         itself. Raises `SessionNotFound`, and `InvalidInput` where no session is named or bound."""
-        asker = asker_of(self._tenant(profile), session_id)
+        asker = self._asker(profile, session_id)
         if asker.no_context:
             raise InvalidInput("Which session? Give session_id, or bind one (signoff.context).", param="session_id")
         await declared(self.sessions, asker)
@@ -329,6 +335,13 @@ class Verbs(ActionVerbs):
             raise
         finally:
             await asyncio.shield(self.sessions.end_turn(asker.profile, turn.turn_id, cause, None))
+
+    def _asker(
+        self, profile: str | None, session_id: str | None, turn_id: str | None = None, tool_call_id: str | None = None
+    ) -> Asker:
+        asker = asker_of(profile, session_id, turn_id, tool_call_id)
+        self.broker.profile(asker.profile)
+        return asker
 
     def _tenant(self, profile: str | None) -> str:
         name = profile_of(profile)

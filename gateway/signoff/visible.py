@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
 from typing import Final
@@ -46,6 +47,8 @@ _KEYCAP_BASES: Final = frozenset("0123456789#*")
 _PIECE: Final = re.compile(r"(?P<indent>^[ \t]+)|(?P<blanks> {9,})|(?P<odd>[^\n\x20-\x7e]+)", re.MULTILINE)
 _INDENT_RUN: Final = re.compile(r" +|\t+")
 _BLANK_RUN: Final = re.compile(r" {9,}|\t")
+_STEP: Final = 100_000
+_LONG_RUN: Final = " " * (MAX_BLANKS + 1)
 
 
 class _Kind(Enum):
@@ -111,8 +114,8 @@ class _Writer:
         hidden = {ord(char): escape(char) for char, kind in kinds.items() if kind is not _Kind.PLAIN}
         uncounted = dict.fromkeys(char for char in hidden if kinds[chr(char)] is _Kind.BRACKET or char == ord("\t"))
         if hidden:
-            self.invisible += len(run.translate(uncounted)) - len(run.translate(dict.fromkeys(hidden)))
-        return run.translate(hidden) if hidden else run
+            self.invisible += len(_changed(run, uncounted)) - len(_changed(run, dict.fromkeys(hidden)))
+        return _changed(run, hidden) if hidden else run
 
     def _in_context(self, run: str, text: str, start: int, end: int) -> str:
         """Rewrite a run that holds marks or emoji, where what stands before a character decides about it."""
@@ -146,6 +149,11 @@ class _Writer:
         return "".join(written)
 
 
+def _changed(run: str, table: Mapping[int, str | None]) -> str:
+    """As `translate`, in steps: one call for a million characters keeps all other threads waiting."""
+    return "".join(run[at : at + _STEP].translate(table) for at in range(0, len(run), _STEP))
+
+
 def _indent(run: str) -> str:
     if len(run) + 7 * run.count("\t") <= MAX_INDENT_COLUMNS:
         return run
@@ -162,7 +170,13 @@ def visible(text: str, *, line_start: bool = True) -> str:
     Newlines, ordinary letters, accents and emoji (joined ones included) stay. `line_start` says whether the text
     begins a line, where blanks and tabs are indentation; pass False for the continuation of one.
     """
-    return _PIECE.sub(_Writer(line_start), text)
+    return text if _plain(text) else _PIECE.sub(_Writer(line_start), text)
+
+
+def _plain(text: str) -> bool:
+    """Tell at a glance that all of it is printable ASCII and line ends, without long runs of blanks."""
+    printable = text.isascii() and (text.isprintable() or text.replace("\n", "").isprintable())
+    return printable and _LONG_RUN not in text
 
 
 def invisible_count(text: str) -> int:
@@ -171,6 +185,8 @@ def invisible_count(text: str) -> int:
     Literal brackets, tabs and counted runs of blanks are not part of the number: they are visible, or blank as they
     look. Marks beyond `MAX_MARKS`, marks without a letter to stand on, and undecodable bytes are.
     """
+    if _plain(text):
+        return 0
     writer = _Writer(line_start=True)
     _PIECE.sub(writer, text)
     return writer.invisible
@@ -211,6 +227,8 @@ def lookalikes(text: str) -> list[str]:
     in a word that mixes them with Latin letters, and in a word of two letters or more that holds nothing else. At most
     six letters of a word are listed; a count follows for the rest.
     """
+    if text.isascii():
+        return []
     found: dict[str, None] = {}
     for match in _WORD.finditer(text):
         if match[0].isascii():

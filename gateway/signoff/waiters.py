@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, OrderedDict, deque
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from datetime import datetime
 
 from signoff.errors import GatewayUnreachable
@@ -25,13 +25,15 @@ may end thousands at once."""
 
 STOPPED = "The gateway stopped; the question still waits. Ask again with the same request_id once it is back."
 
+_NOBODY = nullcontext()
+
 
 class Waiters:
     """Futures by request key, and which turns have an open wait (an open wait keeps a turn's lease alive)."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._clock = clock
-        self._futures: dict[str, list[asyncio.Future[ApprovalRequest]]] = {}
+        self._futures: dict[str, tuple[asyncio.Future[ApprovalRequest], ...]] = {}
         self._open: Counter[str] = Counter()
         self._ended: OrderedDict[str, datetime] = OrderedDict()
         self._over: set[str] = set()
@@ -45,15 +47,15 @@ class Waiters:
     def register(self, key: str) -> asyncio.Future[ApprovalRequest]:
         """A future that the feed resolves with the ended row; register before reading the row."""
         future: asyncio.Future[ApprovalRequest] = asyncio.get_running_loop().create_future()
-        self._futures.setdefault(key, []).append(future)
+        self._futures[key] = (*self._futures.get(key, ()), future)
         return future
 
     def forget(self, key: str, future: asyncio.Future[ApprovalRequest]) -> None:
         """Stop waiting; cancels the future. A future that the feed resolved is gone already."""
-        futures = self._futures.get(key)
-        if futures is not None and future in futures:
-            futures.remove(future)
-            if not futures:
+        futures = self._futures.get(key, ())
+        if future in futures:
+            self._futures[key] = tuple(each for each in futures if each is not future)
+            if not self._futures[key]:
                 del self._futures[key]
         future.cancel()
 
@@ -66,16 +68,24 @@ class Waiters:
         if turn is None:
             yield
             return
-        self._open[turn] += 1
+        self.begin(turn)
         try:
             yield
         finally:
-            self._open[turn] -= 1
-            if turn not in self._over:
-                self._remember(turn)
-            if self._open[turn] <= 0:
-                del self._open[turn]
-                self._over.discard(turn)
+            self.end(turn)
+
+    def begin(self, turn: str) -> None:
+        """The turn with this key has one more open wait."""
+        self._open[turn] += 1
+
+    def end(self, turn: str) -> None:
+        """One of its open waits is over."""
+        self._open[turn] -= 1
+        if turn not in self._over:
+            self._remember(turn)
+        if self._open[turn] <= 0:
+            del self._open[turn]
+            self._over.discard(turn)
 
     def _remember(self, turn: str) -> None:
         self._ended[turn] = self._clock.now()
@@ -83,13 +93,12 @@ class Waiters:
         if len(self._ended) > REMEMBERED_TURNS:
             self._ended.popitem(last=False)
 
-    @asynccontextmanager
-    async def waiting(self, turn: str | None) -> AsyncIterator[None]:
+    def waiting(self, turn: str | None) -> AbstractContextManager[None]:
         """While inside, somebody waits for a person in the turn with this key: as `keeping`, and its meter runs."""
-        meter = self._meters.get(turn) if turn is not None else None
-        async with self.keeping(turn):
-            with meter.waiting() if meter is not None else nullcontext():
-                yield
+        if turn is None:
+            return _NOBODY
+        meter = self._meters.get(turn)
+        return _Wait(self, turn, _NOBODY if meter is None else meter.waiting())
 
     @contextmanager
     def metered(self, turn: str) -> Iterator[Meter]:
@@ -149,3 +158,22 @@ class Waiters:
         self._waking = bool(self._ending)
         if self._waking:
             asyncio.get_running_loop().call_soon(self._wake_some)
+
+
+class _Wait:
+    """An open wait of a turn. One for each pending request: a generator with its frame is ten times as large."""
+
+    __slots__ = ("_meter", "_turn", "_waiters")
+
+    def __init__(self, waiters: Waiters, turn: str, meter: AbstractContextManager[None]) -> None:
+        self._waiters = waiters
+        self._turn = turn
+        self._meter = meter
+
+    def __enter__(self) -> None:
+        self._waiters.begin(self._turn)
+        self._meter.__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self._meter.__exit__(None, None, None)
+        self._waiters.end(self._turn)

@@ -9,7 +9,7 @@ from functools import lru_cache
 from signoff.changes.bypassing import BYPASS
 from signoff.changes.grants import exact_label, exact_only, time_box
 from signoff.clipping import cut_name
-from signoff.display import shown
+from signoff.display import REMEMBERED_CHARS, shown, shown_beginning
 from signoff.durations import clock, window
 from signoff.model import Actor, ApprovalRequest, Command, Elicitation, FileWrite, Session
 from signoff.policy.protected import PROTECTED_KEY
@@ -20,6 +20,9 @@ PlaceTitle = Callable[[str], str]
 
 SHORT_PLATFORMS = {"telegram": "tg", "discord": "dc"}
 """Short names for accounts in brackets."""
+
+NAME_CHARS = 512
+"""Of a name that is longer than what is remembered so much is looked at."""
 
 LEASE_WORDS_S = 60.0
 """The silence after which an agent is counted as gone, as texts name it."""
@@ -32,16 +35,28 @@ def _texts() -> Catalogue:
 
 def t(key: str, /, **values: str | int) -> str:
     """A text of the catalogue."""
-    return _texts().text(key, **values)
+    return _texts().filled(key, values)
 
 
-@lru_cache(maxsize=2048)
 def safe_name(text: str) -> str:
-    """A name out of somebody else's hands: masked, escaped, at most 40 units.
+    """A name out of somebody else's hands: masked, escaped, at most 40 units. Of a very long one only the beginning is
+    looked at.
 
     The same few agents, hosts and people stand on every card, so the last ones are remembered.
     """
+    return _short_name(text) if len(text) <= REMEMBERED_CHARS else _long_name(text)
+
+
+def _name(text: str) -> str:
     return cut_name(shown(text, prose=True), note=lambda n: t("clip.hidden_short", count=n)).text
+
+
+_short_name = lru_cache(maxsize=2048)(_name)
+
+
+def _long_name(text: str) -> str:
+    beginning, behind = shown_beginning(text, NAME_CHARS, prose=True), len(text) - NAME_CHARS
+    return cut_name(beginning, note=lambda n: t("clip.hidden_short", count=n), behind_chars=behind).text
 
 
 def person_name(actor: Actor | None) -> str:
@@ -207,6 +222,13 @@ def approved_text(table: str, row: ApprovalRequest, now: datetime) -> str:
 def no_word(row: ApprovalRequest) -> str:
     """The texts of a person's no: a server's question is declined, an action is denied."""
     return "declined" if isinstance(row.action, Elicitation) else "denied"
+
+
+def answer_word(row: ApprovalRequest) -> str:
+    """How it ended, as the catalogue's key: a server's question is accepted or declined, all else has its outcome."""
+    if row.outcome == "approved":
+        return "accepted" if isinstance(row.action, Elicitation) else "approved"
+    return no_word(row) if row.outcome == "denied" else row.outcome or "pending"
 
 
 def person_behind(by: Actor) -> Actor:

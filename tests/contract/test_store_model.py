@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from tests.services.postgres import worker_database
 
 from signoff.errors import StoreError
 from signoff.model import ApprovalRequest, Change, Copy, Note
@@ -19,7 +20,6 @@ from signoff.ports import Store, Tx
 from signoff.rows import TABLES, joined, key_of
 from signoff.stores.memory import MemoryStore
 from signoff.stores.open import open_store
-from signoff.stores.sqlite import SqliteStore
 from signoff.testing.clock import FakeClock
 from signoff.testing.rows import at, make_copy, make_event, make_request
 
@@ -202,7 +202,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def reopen(self) -> None:
         async def reopen() -> None:
-            if isinstance(self.engine.store, SqliteStore):
+            if not isinstance(self.engine.store, MemoryStore):
                 heard = self.engine.heard
                 await self.engine.store.aclose()
                 self.engine = Side(self.open(Path(self.folder.name), self.clock))
@@ -234,6 +234,14 @@ class SqliteMachine(StoreMachine):
         return open_store(f"sqlite://{folder}/model.db", clock)
 
 
+class PostgresMachine(StoreMachine):
+    def open(self, folder: Path, clock: FakeClock) -> Store:
+        kept = folder / "url"
+        if not kept.exists():  # else it is opened again
+            kept.write_text(worker_database().url)
+        return open_store(kept.read_text(), clock)
+
+
 class ReplayMachine(StoreMachine):
     def open(self, folder: Path, clock: FakeClock) -> Store:
         return MemoryStore(clock, replay=3)
@@ -252,9 +260,16 @@ def _test_case(machine: type[StoreMachine], examples: int) -> Any:
 
 TestSqliteModel = _test_case(SqliteMachine, 40)
 TestReplayModel = _test_case(ReplayMachine, 30)
+TestPostgresModel = _test_case(PostgresMachine, 4)
 
 
 @pytest.mark.heavy
 @pytest.mark.timeout(900)
 class TestSqliteModelLong(_test_case(type("Long", (SqliteMachine,), {}), 500)):  # type: ignore[misc]  # made above
+    """The same, for longer."""
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(900)
+class TestPostgresModelLong(_test_case(type("LongToo", (PostgresMachine,), {}), 150)):  # type: ignore[misc]  # made above
     """The same, for longer."""

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.services.postgres import worker_database
 
 from signoff.errors import ConfigError
 from signoff.model import ApprovalRequest, Change, Note
@@ -23,13 +24,13 @@ from signoff.testing.clock import FakeClock
 from signoff.testing.rows import EVERY_ROW, at, make_copy, make_event, make_request, putting
 from signoff.testing.store_contract import StoreContract
 
-ENGINES = ("memory", "memory-replay", "sqlite")
+ENGINES = ("memory", "memory-replay", "sqlite", "postgresql")
 
 
 def open_engine(engine: str, folder: Path) -> Store:
-    """Open one of `ENGINES`, the file in `folder`."""
+    """Open one of `ENGINES`, empty; the file in `folder`."""
     urls = {"memory": "memory://", "memory-replay": "memory://?replay=2", "sqlite": f"sqlite://{folder}/signoff.db"}
-    return open_store(urls[engine], FakeClock())
+    return open_store(worker_database().url if engine == "postgresql" else urls[engine], FakeClock())
 
 
 class TestStores(StoreContract):

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
     not all(shutil.which(program) for program in ("bash", "dash", "timeout")), reason="needs bash, dash and timeout"
 )
 
-QUICK = 300
+QUICK = 200
 HEAVY = 20_000
 BATCH = 1000
 MAX_SILENT = 0.5

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT
+from tests.tables import every
 
 CASES = tuple(
     f"G2-{number:02}"
@@ -77,6 +78,6 @@ def test_no_number_is_named_twice() -> None:
     assert len(NUMBERS) == len(set(NUMBERS))
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@every("number", NUMBERS)
 def test_a_test_carries_it(carried: set[str], number: str) -> None:
     assert number in carried, f"write the test that proves {number}, or its number beside the one that does"

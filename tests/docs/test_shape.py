@@ -68,7 +68,10 @@ def test_no_comment_puts_anything_off() -> None:
     later = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")
     found = []
     for file in FILES:
-        tokens = tokenize.generate_tokens(io.StringIO(file.read_text("utf-8")).readline)
+        text = file.read_text("utf-8")
+        if not later.search(text):
+            continue
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         comments = [token for token in tokens if token.type == tokenize.COMMENT]
         found += [f"{name_of(file)}:{token.start[0]}" for token in comments if later.search(token.string)]
     assert found == []

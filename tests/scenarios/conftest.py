@@ -32,11 +32,6 @@ assert matrix.COLUMNS == _COLUMNS, "the matrix has a column for every transport"
 _HERE = Path(__file__).parent
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker of this suite."""
-    config.addinivalue_line("markers", "heavy_on(*transports): left to the heavy run on these transports")
-
-
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every story is told on every transport: in the quick run on one, which is the first for two stories of three, and
     for the third in turn one of the others.

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.ports import free_port
 from tests.scenarios.transport import WAIT_S
+from tests.services.postgres import fresh_database
 
 ROOT = Path(__file__).resolve().parents[2]
 STARTS_WITHIN_S = 90.0
@@ -33,8 +34,9 @@ async def soon(holds: Callable[[], Awaitable[bool]], within_s: float = WAIT_S) -
 class GatewayProcess:
     """One configuration and state folder, and the process that serves them now."""
 
-    def __init__(self, folder: Path, settings: str) -> None:
-        """`settings` are the sections beside `[gateway]`."""
+    def __init__(self, folder: Path, settings: str, *, store: str = "") -> None:
+        """`settings` are the sections beside `[gateway]`. `store` is its URL; without one it is a file of its own, or
+        with SIGNOFF_TESTS_STORE=postgresql a database."""
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.state = folder / "state"
@@ -45,8 +47,11 @@ class GatewayProcess:
         self.url = f"http://127.0.0.1:{port}"
         hooks_port = free_port()
         self.hooks_url = f"http://127.0.0.1:{hooks_port}"
+        if not store and os.environ.get("SIGNOFF_TESTS_STORE") == "postgresql":
+            store = fresh_database().url
+        kept = f'store = "{store}"\n' if store else ""
         self.config.write_text(
-            f'[gateway]\nport = {port}\nhooks_port = {hooks_port}\nstate_dir = "{self.state}"\n{settings}'
+            f'[gateway]\nport = {port}\nhooks_port = {hooks_port}\nstate_dir = "{self.state}"\n{kept}{settings}'
         )
         self._process: asyncio.subprocess.Process | None = None
         self.starts = 0

@@ -30,7 +30,7 @@ from typing import Any
 import msgspec
 
 import signoff.gateway as root
-from signoff import dispatcher
+from signoff import catching_up, dispatcher
 from signoff.changes import catching_up as gathering
 from signoff.config import load_config
 from signoff.console.answering import Answering, Asked
@@ -136,6 +136,9 @@ def prepare(options: argparse.Namespace) -> None:
     vars(dispatcher)["LEASE_S"] = options.lease
     if options.absence is not None:
         vars(gathering)["ABSENT_FOR"] = timedelta(seconds=options.absence)
+    if options.away is not None:
+        # One value for both: what counts as being away, and how long the news of it is waited for afterwards.
+        vars(catching_up)["AWAY_FOR"] = vars(catching_up)["SETTLE"] = timedelta(seconds=options.away)
 
     def opened(url: str, clock: Clock) -> Any:
         return HoppingStore(open_store(url, clock), hops)
@@ -187,6 +190,7 @@ def main() -> None:
     parser.add_argument("--poison", help="a text that the gateway cannot handle")
     parser.add_argument("--lease", type=float, default=dispatcher.LEASE_S, help="how long what is under way is held, s")
     parser.add_argument("--absence", type=float, help="from how many seconds on it counts that nobody was there")
+    parser.add_argument("--away", type=float, help="from how many seconds on it counts that a platform was away")
     parser.add_argument("--fast", action="store_true", help="send as fast as the platform takes it")
     options = parser.parse_args()
     logging.basicConfig(level="WARNING", stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -161,11 +161,16 @@ class Stage:
 
 @asynccontextmanager
 async def staged(
-    transport: Transport, folder: Path, *launch: str, settings: str = "", approvers: Sequence[Person] = APPROVERS
+    transport: Transport,
+    folder: Path,
+    *launch: str,
+    settings: str = "",
+    approvers: Sequence[Person] = APPROVERS,
+    store: str = "",
 ) -> AsyncIterator[Stage]:
     """A stage with a running gateway. `settings` may hold `[approvals]`; `launch` goes to the launcher."""
     config = f"{transport.config(approvers)}\n[agents.builder]\n{AGENT}\n{settings}\n"
-    stage = Stage(transport, GatewayProcess(folder, config))
+    stage = Stage(transport, GatewayProcess(folder, config, store=store))
     try:
         await stage.open(*launch)
         yield stage

@@ -39,7 +39,7 @@ class Three:
 
     async def records(self) -> list[ApprovalRecord]:
         """How they ended, in the order they were asked."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             return list(await asyncio.gather(*self.asked))
 
     async def outcomes(self) -> list[str | None]:

@@ -143,7 +143,7 @@ async def lease_lapses(stage: Stage, second_place: str) -> ApprovalRecord:
 async def hook_is_blocked(stage: Stage) -> ApprovalRecord:
     """A webhook session has nobody in front of it: no card, no wait."""
     session = await stage.session("hook", None, kind="webhook")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         record = await stage.ask("deploy ./hook", session)
     assert "approvals.unattended_mode" in record.message
     await check_told(stage, record, Told(name="hook", act=wait, outcome="blocked"))

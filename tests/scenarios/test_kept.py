@@ -50,7 +50,7 @@ def ran(folder: Path) -> list[str]:
 async def kept(stage: Stage) -> ApprovalRecord:
     """A job without anybody in front of it asks, and is answered at once."""
     job = await stage.session("weekly-mail", None, kind="webhook")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         record = await stage.agent.request(MAIL, session_id=job)
     assert record.outcome == "staged" and not record.may_run
     assert record.message.startswith("STAGED: kept as ")

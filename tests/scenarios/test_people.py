@@ -16,8 +16,8 @@ from tests.scenarios.transport import PEOPLE, Person, Seen, Transport
 
 QUICK_ROUNDS, MANY_ROUNDS = 4, 24
 QUICK_SEEDS, MANY_SEEDS = 3, 20
-SLOW_S = 6.0
-"""How long a send takes that no answer may wait for."""
+SLOW_S = 8.0
+"""How long a send takes that no answer may wait for, on a busy machine either."""
 WINDOW_S = 5.0
 """Of a question that is to expire: it must be seen, and where it is pressed be pressed, before it does."""
 
@@ -100,7 +100,7 @@ async def race(stage: Stage, number: int, *, at_the_deadline: bool) -> None:
     ]
     dice.shuffle(acts)
     done = await asyncio.gather(*(each.done for each in acts))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         record = await asked
     answers = (chat.answer(each) if isinstance(each, str) else the_text(chat.reply(each, "")) for each in done)
     told = await asyncio.gather(*answers)

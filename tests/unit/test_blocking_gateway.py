@@ -106,6 +106,6 @@ def test_threads_left_behind_are_let_go_when_the_loop_stops(tmp_path: Path) -> N
         return thread
 
     thread = asyncio.run(main())
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     assert len(errors) == 1

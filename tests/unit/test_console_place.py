@@ -48,7 +48,7 @@ async def test_with_pages_the_question_waits_there(embedded: Gateway) -> None:
         console = Console(gateway)
         await gateway.session("s", kind="chat", destination=PLACE)
         asking = asyncio.ensure_future(gateway.request(PUSH, session_id="s", timeout_s=30))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not (waiting := await gateway.pending()):  # noqa: ASYNC110  # the store tells no waiter of it
                 await asyncio.sleep(0)
         assert [record.destinations for record in waiting] == [("console:main",)]

@@ -9,8 +9,12 @@ import pytest
 from signoff import BlockingClient, BlockingGateway, Client, Gateway
 from signoff.verbs import Verbs
 
-ONLY_OVER_HTTP = {"events", "health_detailed", "keys", "create_key", "revoke_key", "start_drill", "drill", "health"}
-"""In process these are the gateway's own: `store.events`, `health()`, `keys`, and drills of the running gateway."""
+ONLY_OVER_HTTP = {
+    *("events", "health_detailed", "keys", "create_key", "revoke_key", "start_drill", "drill", "health"),
+    *("allowlist", "change_allowlist"),
+}
+"""In process these are the gateway's own: `store.events`, `health()`, `keys`, `allowlisting`, and drills of the running
+gateway."""
 NOT_SHARED = {"profile", "by", "seen", "turn_id"}
 """A client's key says the profile and the person; the clients alone tell of a record as it changes."""
 

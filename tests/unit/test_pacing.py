@@ -31,7 +31,7 @@ async def test_a_cancelled_caller_costs_no_turn() -> None:
     waiting = [asyncio.create_task(pace.turn()) for _ in range(3)]
     await asyncio.sleep(0)
     waiting[0].cancel()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await asyncio.gather(*waiting[1:])
 
 

@@ -15,7 +15,7 @@ from signoff.model import ApprovalRequest, Command, Copy, Destination, Note, Too
 from signoff.ports import Tx
 from signoff.rows import TABLES, joined, key_of, message_key, place_key, request_key, table_of
 from signoff.runtime import settle_memory
-from signoff.stores import sqlite_cache
+from signoff.stores import sqlite_cache, sqlite_writer
 from signoff.stores.sqlite import SqliteStore, open_sqlite
 from signoff.testing.clock import FakeClock
 from signoff.testing.rows import EVERY_ROW, at, make_copy, make_event, make_request, putting
@@ -33,7 +33,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-async def store(path: Path) -> AsyncIterator[SqliteStore]:
+async def store(path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[SqliteStore]:
+    monkeypatch.setattr(sqlite_writer, "MAX_INLINE_S", 60.0)  # so that a busy machine does not end a group early
     store = open_sqlite(f"sqlite://{path}", FakeClock())
     yield store
     await store.aclose()
@@ -140,6 +141,62 @@ async def test_one_that_raises_leaves_no_trace_in_its_group(store: SqliteStore) 
     assert not [sql for sql in statements if "never" in sql or "SAVEPOINT" in sql]
     assert seen == [(first, [second])] * 2
     assert await store.last_seq("default") == 0
+
+
+async def test_one_that_raises_gives_back_what_others_of_its_group_left(store: SqliteStore) -> None:
+    kept, gone = make_copy("c1"), make_copy("c2")
+    await store.transact(putting(Note(name="old", value="1"), gone))
+    seen: list[Any] = []
+
+    def look(tx: Tx) -> None:
+        notes = [tx.get(Note, name) for name in ("old", "new")]
+        copies = [tx.find(Copy, "request", joined("default", name)) for name in ("r1", "r2")]
+        seen.append((notes, copies, tx.get(Copy, "c2")))
+
+    def raising(tx: Tx) -> None:
+        look(tx)
+        for value in ("2", "3"):
+            tx.put(Note(name="old", value=value))
+        tx.delete(Note(name="new", value="1"))
+        tx.put(replace(kept, request_id="r2"))
+        tx.delete(kept)
+        tx.put(gone)
+        tx.put(replace(gone, request_id="r2"))
+        assert [copy.copy_id for copy in tx.find(Copy, "request", joined("default", "r2"))] == ["c2"]
+        raise Refused
+
+    def staging(tx: Tx) -> None:
+        tx.put(Note(name="new", value="1"))
+        tx.put(kept)
+        tx.delete(gone)
+
+    await asyncio.gather(
+        *(store.transact(change) for change in (staging, look, raising, look, raising, look)), return_exceptions=True
+    )
+    before = ([Note(name="old", value="1"), Note(name="new", value="1")], [[kept], []], None)
+    assert seen == [before] * 5
+    assert await store.get(Copy, "c2") is None
+    assert await store.find(Copy, "request", REQUEST) == [kept]
+    assert await store.get(Note, "old") == Note(name="old", value="1")
+
+
+async def test_many_rows_set_only_the_columns_that_changed(store: SqliteStore) -> None:
+    rows = [make_copy(f"c{n:03}", created_at=at(n), priority=n % 4) for n in range(300)]
+    await store.transact(putting(*rows))
+    statements = traced(store)
+    await store.transact(putting(*(replace(row, request_id="r2") for row in rows)))
+    assert any("excluded.request" in sql for sql in statements), "as one statement"
+    assert not [sql for sql in statements if "excluded.ord" in sql or "excluded.urgency" in sql]
+    found = await store.find(Copy, "request", joined("default", "r2"))
+    assert [row.copy_id for row in found] == [row.copy_id for row in rows]
+
+
+async def test_all_that_is_due_is_read_however_much(store: SqliteStore) -> None:
+    rows = [make_copy(f"c{n:03}", created_at=at(n), due_at=at(n), priority=n % 4) for n in range(90)]
+    await store.transact(putting(*rows))
+    urgent_first = [row.copy_id for row in sorted(rows, key=lambda row: (row.priority, row.due_at))]
+    for limit in (1, 31, 32, 33, 60, 90, 200):
+        assert [row.copy_id for row in await store.due(Copy, at(100), limit=limit)] == urgent_first[:limit]
 
 
 async def test_a_taken_unique_value_fails_its_own_change_alone(store: SqliteStore) -> None:

@@ -55,11 +55,16 @@ class Decided(Struct, frozen=True, kw_only=True):
 
 def offered(row: ApprovalRequest) -> tuple[str, ...]:
     """The choices on offer for this record now."""
-    single = row.severity == "critical" or row.once_only
-    choices = tuple(c for c in row.choices if not single or c in ("once", "deny"))
+    choices = tuple(c for c in row.choices if _offers(row, c))
     if row.waiters and "once" in choices and _for_many(row):
         choices = (*choices, "once_all")
     return choices
+
+
+def _offers(row: ApprovalRequest, choice: str) -> bool:
+    """Whether the record has this choice now, `once_all` apart."""
+    single = row.severity == "critical" or row.once_only
+    return choice in row.choices and (not single or choice in ("once", "deny"))
 
 
 def _for_many(row: ApprovalRequest) -> bool:
@@ -83,7 +88,7 @@ def check_offered(
     plain = "session" if grants.time_box(choice) else choice
     base = "once" if plain == "once_all" else plain
     many = plain == "once_all" and (not _for_many(row) or not (row.waiters or counted))
-    if many or base not in offered(row) or (allowed is not None and base not in allowed):
+    if many or not _offers(row, base) or (allowed is not None and base not in allowed):
         raise ChoiceNotOffered(f"“{choice}” is not on offer for this request. Nothing was decided.", param="choice")
     if base != "deny" and content is None and needs_fields(row.action):
         raise ChoiceNotOffered(
@@ -106,25 +111,30 @@ def decide(tx: Tx, profile: str, request_id: str, ruling: Ruling) -> Decided:
     if row.outcome is not None:
         return Decided(row=row, how="lost")
     check_offered(row, ruling.choice, ruling.allowed, counted=ruling.counted, content=ruling.content)
-    row = replace(row, content=content_for(row.action, ruling.choice, ruling.content))
-    voted = _vote(tx, row, ruling)
+    content = content_for(row.action, ruling.choice, ruling.content)
+    if content is not None or row.content is not None:
+        row = replace(row, content=content)
+    voted = _voted(tx, row, ruling)
     if not _carries(voted):
-        return Decided(row=voted, how="vote")
+        return Decided(row=_counted(tx, voted), how="vote")
     if voted.leader_id is not None:
         ending.leave(tx, voted)
     return _deny(tx, voted, ruling) if ruling.choice == "deny" else _approve(tx, voted, ruling)
 
 
-def _vote(tx: Tx, row: ApprovalRequest, ruling: Ruling) -> ApprovalRequest:
-    """Count one person once: a second answer of the same person replaces the first."""
-    others = tuple(v for v in row.votes if _who(v.by) != _who(ruling.by))
+def _voted(tx: Tx, row: ApprovalRequest, ruling: Ruling) -> ApprovalRequest:
+    """The row with this answer; a second answer of the same person replaces the first."""
+    others = tuple(v for v in row.votes if _who(v.by) != _who(ruling.by)) if row.votes else ()
     vote = Vote(choice=ruling.choice, by=ruling.by, at=tx.now, reason=ruling.reason)
-    voted = replace(row, votes=(*others, vote))
-    if not _carries(voted):
-        voted = replace(voted, card_version=row.card_version + 1)
-        tx.put(voted)
-        emit(tx, "approval.vote", voted, votes=len(voted.votes))
-        show(tx, voted, priority=FINAL)
+    return replace(row, votes=(*others, vote))
+
+
+def _counted(tx: Tx, voted: ApprovalRequest) -> ApprovalRequest:
+    """Keep and show an answer that does not decide yet."""
+    voted = replace(voted, card_version=voted.card_version + 1)
+    tx.put(voted)
+    emit(tx, "approval.vote", voted, votes=len(voted.votes))
+    show(tx, voted, priority=FINAL)
     return voted
 
 

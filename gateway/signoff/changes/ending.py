@@ -64,13 +64,20 @@ def approve(
         decided_by=by,
         decided_copy=copy_id,
         grant_id=grant.grant_id if grant else row.grant_id,
-        claim_by=plus(tx.now, claim_within_s) if row.stages is None else None,
+        claim_by=_start_by(row, tx.now, claim_within_s),
         runs=1 + len(alike),
     )
     for follower in alike:
         _approve_alike(tx, follower, done, claim_within_s)
     _next_asks(tx, done, waiting[len(alike) :])
     return done
+
+
+def _start_by(row: ApprovalRequest, now: datetime, claim_within_s: float) -> datetime | None:
+    """Until when an approved action may be started. A kept one waits for its executor as long as it could wait for its
+    answer."""
+    within_s = claim_within_s if row.stages is None else row.timeout_s
+    return None if within_s is None else plus(now, within_s)
 
 
 def _live(tx: Tx, row: ApprovalRequest) -> list[ApprovalRequest]:

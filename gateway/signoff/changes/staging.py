@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from signoff.changes import claiming
+from signoff.changes import claiming, deciding
 from signoff.changes.common import (
     FINAL,
     NEW,
@@ -27,9 +27,10 @@ from signoff.changes.common import (
     show,
 )
 from signoff.changes.copies import new_card, new_word
+from signoff.changes.deciding import Ruling
 from signoff.errors import ActionRefused
 from signoff.ids import new_id, row_id
-from signoff.model import Actor, ApprovalRequest, Copy, Destination, Execution, Face, Operand, Session, Vote, replace
+from signoff.model import Actor, ApprovalRequest, Copy, Destination, Execution, Face, Operand, Session, replace
 from signoff.ports import Tx
 from signoff.rows import session_key
 
@@ -40,6 +41,8 @@ LEASE_S = 60.0
 
 LOST_CLAIMANT = "executor_stopped"
 """The cause of an execution whose claimant stopped while it ran."""
+NOT_STARTED = "not_started_in_time"
+"""The cause of an execution that lapsed: in the time that the question had, no gateway started it."""
 
 TakenBack = Literal["forbidden_now", "executor_changed"]
 """Why settings that changed since take an approval away."""
@@ -114,6 +117,11 @@ def _own_place(tx: Tx, row: ApprovalRequest) -> Destination | None:
     return session.destination if session is not None and session.kind == "chat" else None
 
 
+def lapse_cause(row: ApprovalRequest) -> str:
+    """Why an approved action whose time is over lapses: nobody started it, or whoever did stopped."""
+    return LOST_CLAIMANT if row.execution.state == "claimed" else NOT_STARTED
+
+
 def state_of(row: ApprovalRequest) -> State:
     """Where a kept action stands."""
     if row.outcome is None:
@@ -138,8 +146,10 @@ def refusal(row: ApprovalRequest) -> ActionRefused | None:
     code, words = _REFUSALS[state]
     if row.execution.cause in _TAKEN_BACK:
         code, words = row.execution.cause, _TAKEN_BACK[row.execution.cause]
+    if row.execution.state == "lapsed":
+        code, words = "lapsed", "No gateway started it in time, so the approval is used up. It must be asked again."
     if state == "unknown" and row.superseded_by is not None:
-        code, words = "already_run", f"A person had it run once more, as {row.again_as}; look at that one."
+        code, words = "already_run", f"A person wanted it run once more, as {row.again_as}; look at that one."
     return ActionRefused(words, code=code, row=row)
 
 
@@ -178,12 +188,14 @@ def start(
 
     `operands` are the files it names, as they are now, and `withdrawn` is why the settings of now do not let it run:
     where files changed since people looked at it, or there is such a cause, the row comes back as `not_run`, and is not
-    to be run. Raises `ActionRefused`, `RequestNotFound`.
+    to be run; as `lapsed` where its time is over. Raises `ActionRefused`, `RequestNotFound`.
     """
     row = load_request(tx, profile, request_id)
     refused = refusal(row)
     if refused is not None:
         raise refused
+    if row.claim_by is not None and row.claim_by <= tx.now:
+        return claiming.lapse(tx, row, cause=NOT_STARTED)
     if withdrawn is not None:
         return claiming.withdraw_approval(tx, row, withdrawn, None)
     if claiming.changed(row, operands):
@@ -231,9 +243,12 @@ def did_run(tx: Tx, profile: str, request_id: str, by: Actor) -> ApprovalRequest
     return _ended(tx, row, "succeed", ended_by=by, ended_at=tx.now, cause=None)
 
 
-def run_again(tx: Tx, profile: str, request_id: str, by: Actor) -> ApprovalRequest:
-    """A person wants an action run once more of which nobody knows whether it ran: a new request, born approved by
-    them, which takes the cards over. Once only for each run. Raises `ActionRefused`, `RequestNotFound`."""
+def run_again(tx: Tx, profile: str, request_id: str, ruling: Ruling) -> ApprovalRequest:
+    """A person wants an action run once more of which nobody knows whether it ran: a new request, which takes the cards
+    over and is answered by `ruling`. Where several people must agree it waits for the others, like the first one.
+
+    Once only for each run. Raises `ActionRefused`, `ChoiceNotOffered`, `RequestNotFound`.
+    """
     row = load_request(tx, profile, request_id)
     _check_unknown(row)
     again = replace(
@@ -241,10 +256,13 @@ def run_again(tx: Tx, profile: str, request_id: str, by: Actor) -> ApprovalReque
         request_id=new_id("kept"),
         short_id=fresh_short(tx, profile),
         created_at=tx.now,
-        expires_at=None,
-        votes=(Vote(choice="once", by=by, at=tx.now),),
-        decided_by=(by,),
-        decided_at=tx.now,
+        expires_at=None if row.timeout_s is None else plus(tx.now, row.timeout_s),
+        extended=False,
+        outcome=None,
+        choice=None,
+        votes=(),
+        decided_by=(),
+        decided_at=None,
         decided_copy=None,
         execution=Execution(),
         claim_by=None,
@@ -259,8 +277,7 @@ def run_again(tx: Tx, profile: str, request_id: str, by: Actor) -> ApprovalReque
     for copy in copies_of(tx, row):
         _hand_over(tx, copy, again)
     emit(tx, "approval.requested", again, stages=again.stages, again_of=row.request_id)
-    emit(tx, "approval.resolved", again, outcome="approved", cause=None, choice="once")
-    return again
+    return deciding.decide(tx, profile, again.request_id, ruling).row
 
 
 def _hand_over(tx: Tx, copy: Copy, again: ApprovalRequest) -> None:

@@ -29,7 +29,7 @@ def _sweep_request(tx: Tx, row: ApprovalRequest) -> ApprovalRequest | None:
     """The row after its approval or claim lapsed; None for every other change."""
     now = tx.now
     if row.outcome == "approved" and row.claim_by is not None and row.claim_by <= now:
-        return claiming.lapse(tx, row, cause=staging.LOST_CLAIMANT if row.stages is not None else None)
+        return claiming.lapse(tx, row, cause=staging.lapse_cause(row) if row.stages is not None else None)
     if row.outcome is not None:
         return None
     if row.expires_at is not None and row.expires_at <= now:
@@ -121,7 +121,8 @@ def shift(tx: Tx, requests: Iterable[str], turns: Iterable[str], notifiers: Iter
             times = {
                 name: when + by
                 for name in _DEADLINES
-                if not (name == "claim_by" and row.stages is not None)  # an executor's claim lives as long as that
+                # An executor's claim lives as long as its claimant; what waits for its start goes on waiting.
+                if not (name == "claim_by" and row.stages is not None and row.execution.state == "claimed")
                 if (when := getattr(row, name)) is not None
             }
             moved = replace(row, **times)

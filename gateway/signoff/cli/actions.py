@@ -68,7 +68,9 @@ def _row(row: ActionRecord) -> tuple[str, ...]:
 
 def _told(row: ActionRecord) -> str:
     told = _STATES.get(row.state, row.state)
-    return f"{told}; run again as {row.again_as}" if row.again_as else told
+    if row.executor_missing:
+        told = f"approved, but no gateway has executor {row.executor} now"
+    return f"{told}; to be run again as {row.again_as}" if row.again_as else told
 
 
 @actions.command()

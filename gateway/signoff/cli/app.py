@@ -38,6 +38,7 @@ COMMANDS: dict[str, str] = {
     "actions": "signoff.cli.actions:actions",
     "grants": "signoff.cli.grants:grants",
     "revoke": "signoff.cli.grants:revoke",
+    "allowlist": "signoff.cli.allowlist:allowlist",
     "yolo": "signoff.cli.yolo:yolo",
     "key": "signoff.cli.keys:key",
     "hook": "signoff.cli.hooks:hook",

@@ -17,7 +17,7 @@ from msgspec import UNSET, Struct
 
 from signoff.cli.connect import ASK_PATIENCE_S, Place, reachable
 from signoff.cli.exits import INTERRUPTED
-from signoff.cli.output import span, summary
+from signoff.cli.output import span, span_left, summary
 from signoff.client import ApprovalRecord, Client
 from signoff.client.asking import Seen
 from signoff.client.turns import to_the_end
@@ -213,7 +213,7 @@ def waiting_line(record: ApprovalRecord, now: datetime) -> str:
     place = f" in {', '.join(record.destinations)}" if record.destinations else ""
     time = ""
     if record.expires_at is not None:
-        time = f": {span(max(0.0, (record.expires_at - now).total_seconds()))} left"
+        time = f": {span_left((record.expires_at - now).total_seconds())} left"
     # Brackets would be rich's markup.
     return visible(f"Waiting for an answer to {record.short_id}{place}{time}").replace("[", "(").replace("]", ")")
 

@@ -58,8 +58,8 @@ def check(
     """Judge a command text, a script, a tool call or a file change, and tell why. Nobody is asked, nothing stored.
 
     It needs no gateway: rules, deny rules and the allowlist are read from signoff.toml and the profile's
-    allowlist.toml. With --session the running gateway judges, so that grants, denials and a bypass of that session
-    count. A text of `-` is read from standard input.
+    allowlist.toml, or from the PostgreSQL store that has the allowlist. With --session the running gateway judges, so
+    that grants, denials and a bypass of that session count. A text of `-` is read from standard input.
 
     Exit codes: 0 judged, whatever the verdict (read it with --json); 2 wrong usage or configuration, 75 --session
     without a gateway.
@@ -123,7 +123,8 @@ def _profile(place: Place) -> Profile:
     from signoff.config import find_config, load_policy
 
     config = load_policy(place.config or find_config())
-    return profile_of(config.profiles, place.profile or "default", state_dir=config.gateway.state_dir)
+    gateway, name = config.gateway, place.profile or "default"
+    return profile_of(config.profiles, name, state_dir=gateway.state_dir, store=str(gateway.store))
 
 
 def _asked(place: Place, action: Action, session_id: str, host: str | None, *, explain: bool) -> Check:

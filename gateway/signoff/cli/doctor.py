@@ -25,9 +25,10 @@ _COLOURS = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 @click.command()
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="The gateway's signoff.toml.")
+@click.option("--reach", is_flag=True, help="Also connect to the receivers of webhooks; nothing is posted.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def doctor(config: Path | None, *, as_json: bool) -> int:
-    """Examine the settings, the store, the ports and every platform, and say how to mend what is wrong.
+def doctor(config: Path | None, *, reach: bool, as_json: bool) -> int:
+    """Examine the settings, the store, the ports, webhooks and every platform, and say how to mend what is wrong.
 
     It works before the first start and beside a running gateway, and changes nothing. A line each: ok, warning or
     problem, what was found, and the mend. No secret is printed.
@@ -36,7 +37,7 @@ def doctor(config: Path | None, *, as_json: bool) -> int:
     """
     # What libraries log would stand between the lines of the report.
     logging.getLogger("signoff_adapters").addHandler(logging.NullHandler())
-    rows = _examined(config)
+    rows = _examined(config, reach=reach)
     problems = sum(row.level == "problem" for row in rows)
     warnings = sum(row.level == "warning" for row in rows)
     if as_json:
@@ -47,7 +48,7 @@ def doctor(config: Path | None, *, as_json: bool) -> int:
     return OTHER if problems else OK
 
 
-def _examined(file: Path | None) -> list[Row]:
+def _examined(file: Path | None, *, reach: bool) -> list[Row]:
     from signoff.doctoring import Row, examine, without_secrets
 
     try:
@@ -55,7 +56,7 @@ def _examined(file: Path | None) -> list[Row]:
     except ConfigError as error:
         text, mend = _parted(error.message)
         return [Row(part="gateway", level="problem", about="configuration", text=text, mend=mend)]
-    return without_secrets(asyncio.run(examine(config)), config)
+    return without_secrets(asyncio.run(examine(config, reach=reach)), config)
 
 
 def _parted(message: str) -> tuple[str, str]:

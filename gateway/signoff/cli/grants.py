@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from signoff.cli.connect import Place, placed, with_client
-from signoff.cli.output import left, put_json, put_rows
+from signoff.cli.output import Shown, left, put_json, put_rows
 from signoff.client import GrantRecord
 from signoff.client.records import Who
 from signoff.visible import visible
@@ -27,10 +27,14 @@ def grants(place: Place) -> None:
 def _warn_of_allowlist(place: Place) -> None:
     """A line for each thing that is wrong with the profile's file, which admits commands beside the grants."""
     from signoff.allowlist_file import AllowlistError, AllowlistFile, allowlist_path
+    from signoff.stores.open import shared
 
     if place.by_url:
         return  # the file is on the gateway's machine
-    path = allowlist_path(place.location().gateway.state_dir, place.profile or "default")
+    gateway = place.location().gateway
+    if shared(str(gateway.store)):
+        return  # the store has the allowlist
+    path = allowlist_path(gateway.state_dir, place.profile or "default")
     try:
         warnings = AllowlistFile(path).read().warnings
     except AllowlistError as error:
@@ -45,13 +49,14 @@ def _row(grant: GrantRecord) -> tuple[str, ...]:
         grant.scope,
         grant.session_id or "",
         grant.label,
-        grant.shown,
-        _giver(grant.by),
+        Shown(grant.shown),
+        giver(grant.by),
         left(grant.expires_at),
     )
 
 
-def _giver(by: Who | None) -> str:
+def giver(by: Who | None) -> str:
+    """Who gave it, for people."""
     if by is None:
         return ""
     if by.platform == "local" and not by.principal:

@@ -19,6 +19,7 @@ from signoff.errors import ConfigError
 from signoff.setup.importing import Line, Proposal, proposed
 from signoff.setup.importing_files import files_of, wishes_of
 from signoff.setup.writing import write_private
+from signoff.stores.open import shared
 from signoff.visible import visible
 
 
@@ -45,6 +46,8 @@ def import_settings(paths: tuple[str, ...], config: Path, profile: str, *, yes: 
         put_json({"commands": commands, "deny": deny, "left": proposal.left, "written": write})
     elif write:
         click.echo("Written.")
+        if commands and shared(str(known.gateway.store)):
+            click.echo("The store has the allowlist: `signoff allowlist import` takes the file over into it.")
     elif commands or deny:
         click.echo("Nothing is written; --yes writes it.")
     return 0

@@ -11,7 +11,10 @@ import click
 import msgspec
 
 from signoff.client.records import ApprovalRecord
+from signoff.durations import left_parts
 from signoff.visible import visible
+
+_UNIT_WORDS = {"day": "day", "hour": "h", "minute": "min", "second": "s"}
 
 
 class Suggested(click.UsageError):
@@ -20,6 +23,10 @@ class Suggested(click.UsageError):
     def __init__(self, message: str, command: str) -> None:
         super().__init__(message)
         self.command = command
+
+
+class Shown(str):
+    """A text as the gateway shows it: masked, and its invisible characters written out already."""
 
 
 def put_json(value: Any) -> None:
@@ -58,14 +65,21 @@ def _put_rich(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _cell(text: str) -> str:
-    return visible(" ".join(text.split("\n"))) or "–"
+    line = " ".join(text.split("\n"))
+    return (line if isinstance(text, Shown) else visible(line)) or "–"
 
 
 def left(until: datetime | None, now: datetime | None = None) -> str:
     """The time until a deadline: `4 min`, `12 s`; a dash for none."""
     if until is None:
         return "–"
-    return span(max(0.0, (until - (now or datetime.now(UTC))).total_seconds()))
+    return span_left((until - (now or datetime.now(UTC))).total_seconds())
+
+
+def span_left(seconds: float) -> str:
+    """The time until a deadline, in one unit, as on cards."""
+    unit, count = left_parts(seconds)
+    return f"{count} {'days' if unit == 'day' and count != 1 else _UNIT_WORDS[unit]}"
 
 
 def span(seconds: float) -> str:

@@ -51,11 +51,13 @@ def try_policy(place: Place, /, *, file: Path, allowlist: Path | None) -> int:
     _check_plain(file)
     present = load_policy(place.config or find_config())
     name = place.profile or "default"
-    profile = profile_of(load_profiles(file), name, allowlist=allowlist, state_dir=present.gateway.state_dir)
+    url = str(present.gateway.store)
+    state_dir = present.gateway.state_dir
+    profile = profile_of(load_profiles(file), name, allowlist=allowlist, state_dir=state_dir, store=url)
     own = present.profiles[name].own_paths if name in present.profiles else ()
     replay = Replay(replace(profile, own_paths=own), datetime.now(UTC))
     count = 0
-    for rows in requests(str(present.gateway.store), name):
+    for rows in requests(url, name):
         replay.add(rows)
         count += len(rows)
         _progress(f"{count:,} requests judged again")

@@ -4,6 +4,8 @@ from signoff.client.blocking import BlockingClient, BlockingTurn
 from signoff.client.client import Client
 from signoff.client.records import (
     ActionRecord,
+    AllowlistChanged,
+    AllowlistRecord,
     ApprovalRecord,
     CheckRecord,
     EventRecord,
@@ -19,6 +21,8 @@ from signoff.operands import operands_of
 
 __all__ = [
     "ActionRecord",
+    "AllowlistChanged",
+    "AllowlistRecord",
     "ApprovalRecord",
     "BlockingClient",
     "BlockingTurn",

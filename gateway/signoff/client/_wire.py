@@ -261,6 +261,16 @@ def health_detailed() -> Call:
     return Call(method="GET", path="/health/detailed")
 
 
+def allowlist(*, removed: bool) -> Call:
+    """List the allowlist's lines."""
+    return Call(method="GET", path="/v1/allowlist", query=(("removed", "true"),) if removed else ())
+
+
+def change_allowlist(body: dict[str, Any]) -> Call:
+    """Add lines and take others out. Not repeatable: somebody may have removed them again in between."""
+    return Call(method="POST", path="/v1/allowlist", body=body, repeatable=False)
+
+
 def keys() -> Call:
     """List API keys."""
     return Call(method="GET", path="/v1/keys")

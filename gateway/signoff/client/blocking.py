@@ -15,6 +15,8 @@ from signoff.client.asking import Seen
 from signoff.client.client import UNREACHABLE_AFTER_S, Client, Status
 from signoff.client.records import (
     ActionRecord,
+    AllowlistChanged,
+    AllowlistRecord,
     ApprovalRecord,
     CheckRecord,
     EventRecord,
@@ -322,6 +324,26 @@ class BlockingClient:
     def drill(self, drill_id: str) -> dict[str, Any]:
         """As `Client.drill`."""
         return self._call(lambda: self._client.drill(drill_id))
+
+    def allowlist(self, *, removed: bool = False) -> list[AllowlistRecord]:
+        """As `Client.allowlist`."""
+        return self._call(lambda: self._client.allowlist(removed=removed))
+
+    def change_allowlist(
+        self,
+        *,
+        commands: Sequence[str] = (),
+        unattended_commands: Sequence[str] = (),
+        remove: Sequence[str] = (),
+        source: str = "",
+        again: bool = True,
+    ) -> AllowlistChanged:
+        """As `Client.change_allowlist`."""
+        return self._call(
+            lambda: self._client.change_allowlist(
+                commands=commands, unattended_commands=unattended_commands, remove=remove, source=source, again=again
+            )
+        )
 
     def keys(self) -> list[KeyRecord]:
         """As `Client.keys`."""

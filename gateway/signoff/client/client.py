@@ -16,6 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 from signoff.client import _sse, _wire
 from signoff.client._link import Address, Backoff, Link, Lost, address_of, header_text
 from signoff.client.actions import Actions
+from signoff.client.allowlist import Allowlists
 from signoff.client.asking import Asking, Seen, claimed
 from signoff.client.records import (
     ApprovalRecord,
@@ -47,7 +48,7 @@ Status = Literal["succeeded", "failed", "not_run"]
 T = TypeVar("T", bound=Struct)
 
 
-class Client(Actions):
+class Client(Actions, Allowlists):
     """Asks, decides and administers. Use it as `async with Client() as client`.
 
     Unset arguments come from SIGNOFF_URL, SIGNOFF_KEY, SIGNOFF_PROFILE, SIGNOFF_SESSION_ID and SIGNOFF_TURN_ID. What is

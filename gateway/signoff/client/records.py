@@ -131,6 +131,8 @@ class ActionRecord(Struct, frozen=True, kw_only=True):
     executor: str | None = None
     again_as: str | None = None
     """The short id of the newer action, where a person had this one run once more."""
+    executor_missing: bool = False
+    """It was approved and waits, and no gateway has its executor now."""
     approval: ApprovalRecord
     """The question about it."""
 
@@ -209,6 +211,29 @@ class GrantRecord(Struct, frozen=True, kw_only=True):
     by: Who | None = None
     created_at: datetime | None = None
     expires_at: datetime | None = None
+
+
+class AllowlistRecord(Struct, frozen=True, kw_only=True):
+    """A line of the allowlist. With a `grant_id` it is that of an "Always"."""
+
+    id: str
+    list: str
+    text: str
+    """As it stands, not masked."""
+    grant_id: str | None = None
+    source: str = ""
+    by: Who | None = None
+    added_at: datetime | None = None
+    removed_at: datetime | None = None
+    removed_by: Who | None = None
+
+
+class AllowlistChanged(Struct, frozen=True, kw_only=True):
+    """What came of a change. `left`: lines that were removed before, and stay so."""
+
+    added: tuple[AllowlistRecord, ...] = ()
+    removed: tuple[AllowlistRecord, ...] = ()
+    left: tuple[AllowlistRecord, ...] = ()
 
 
 class KeyRecord(Struct, frozen=True, kw_only=True):

@@ -63,7 +63,9 @@ def check_gateway(gateway: GatewaySettings) -> None:
         parts = urlsplit(gateway.store)
         scheme = parts.scheme
     except ValueError:
-        mend = "gateway.store is not a URL; write sqlite:///absolute/path.db."
+        mend = (
+            "gateway.store is not a URL; write sqlite:///absolute/path.db or postgresql://user:password@host/database."
+        )
         raise ConfigError(mend, param="gateway.store") from None
     known = entry_points(group="signoff.stores").names
     if scheme not in known:

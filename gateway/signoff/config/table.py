@@ -119,7 +119,8 @@ GATEWAY: tuple[Setting, ...] = (
     ),
     Setting(
         name="gateway.store",
-        doc="Where everything is kept: `sqlite:///absolute/path.db` or `memory://` (nothing outlives the process). "
+        doc="Where everything is kept: `sqlite:///absolute/path.db`, `postgresql://user:password@host:5432/database`, "
+        "or `memory://` (nothing outlives the process). "
         "It may carry a password, so it is treated as a secret.",
         check=checks.text,
         default_text="`signoff.db` in the state folder",

@@ -13,7 +13,7 @@ from signoff.console.forms import allowed, answer, step
 from signoff.console.visit import Visit
 from signoff.endings import lost_answer
 from signoff.errors import ActionRefused, RequestNotFound
-from signoff.kept_words import run_again_line
+from signoff.kept_words import again_text, run_again_line
 from signoff.model import ApprovalRequest
 from signoff.rows import request_key
 from signoff.server.core import Core
@@ -104,7 +104,7 @@ async def run_again(desk: Desk, visit: Visit) -> web.StreamResponse:
         again = await desk.core.staged.run_again(row.profile, row.request_id, actor)
     except ActionRefused:
         return await _late(desk, visit, row)
-    return await answer(desk, visit, Told(how="done", text=t("tap.kept.again", id=again.short_id), row=again))
+    return await answer(desk, visit, Told(how="done", text=again_text(again), row=again))
 
 
 async def _row(desk: Desk, visit: Visit) -> ApprovalRequest:

@@ -27,7 +27,7 @@ from signoff.model import Actor, ApprovalRequest, Elicitation, Person, replace
 from signoff.ports import Tx
 from signoff.rows import request_key
 from signoff.server.core import Core
-from signoff.wording import agent_name, people, person_name, t
+from signoff.wording import agent_name, answer_word, people, person_name, t
 
 PREFIX = "/"
 
@@ -119,7 +119,7 @@ class Answering:
 
     def _yours(self, row: ApprovalRequest) -> str:
         now = self._core.clock.now()
-        return t(f"tap.already_yours_{row.outcome}", clock=clock_text(row.decided_at or now, now=now))
+        return t(f"tap.already_yours_{answer_word(row)}", clock=clock_text(row.decided_at or now, now=now))
 
     # --- other forms -------------------------------------------------------------------------
 
@@ -207,7 +207,7 @@ class Answering:
     def _line(self, row: ApprovalRequest, why: str, decided: Decided | None) -> str:
         name = row.short_id
         if decided is not None and decided.how == "won":
-            word = "denied" if decided.row.outcome == "denied" else "approved"
+            word = answer_word(decided.row)
             runs = decided.row.runs
             many = {"count": runs} if runs > 1 else {}
             return t(f"all.{word}{'_runs' if many else ''}", id=name, action=one_line(row.action), **many)
@@ -216,7 +216,7 @@ class Answering:
             return t("all.left_votes", id=name, agreed=agreed, needed=row.threshold)
         ended = decided.row if decided is not None else row
         if why in ("", "ended"):
-            return t("all.left_ended", id=name, outcome=t(f"outcome_word.{ended.outcome}"))
+            return t("all.left_ended", id=name, outcome=t(f"outcome_word.{answer_word(ended)}"))
         if why == "not_offered":
             return t("all.left_not_offered", id=name, choice=t("button.once"))
         return t(f"console.left.{why}", id=name)

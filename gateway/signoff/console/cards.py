@@ -225,7 +225,7 @@ def _action(row: ApprovalRequest, *, listed: bool) -> tuple[str, bool]:
 
 
 def long_action(row: ApprovalRequest) -> bool:
-    """Whether making its view takes so long that it should not hold up the event loop."""
+    """Whether it is so long that it is approved beside its whole text only, which no list shows."""
     return len(plain_text(row.action)) > LISTED_CHARS
 
 

@@ -19,7 +19,7 @@ from signoff.durations import duration
 from signoff.model import OUTCOMES, ApprovalRequest
 from signoff.ports import Store
 from signoff.statuses import MARKS
-from signoff.wording import cause_words, people, safe_name, t
+from signoff.wording import answer_word, cause_words, people, safe_name, t
 
 ROWS = 50
 CSV_ROWS = 5000
@@ -124,7 +124,7 @@ def line_of(row: ApprovalRequest, now: datetime) -> Line:
     return Line(
         at=row.decided_at or row.created_at,
         id=row.short_id,
-        outcome=t(f"outcome_word.{row.outcome}"),
+        outcome=t(f"outcome_word.{answer_word(row)}"),
         mark=MARKS.get(row.outcome or "", ""),
         by=_by(row, now),
         action=one_line(row.action),

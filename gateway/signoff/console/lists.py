@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
 
+from signoff import aside
 from signoff.changes.bypassing import live, refusal
 from signoff.console.reach import covered
 from signoff.display import shown
@@ -153,13 +156,18 @@ async def _answers(core: Core, profile: Profile, session: Session) -> str:
 async def grants(core: Core, profile: str) -> list[GrantLine]:
     """The live grants, newest first."""
     rows = await core.broker.grants(profile, limit=1000)
+    make = partial(_grant_lines, rows, core.broker.profile(profile))
+    return await aside.masked((row.exact for row in rows), make)
+
+
+def _grant_lines(rows: Sequence[Grant], profile: Profile) -> list[GrantLine]:
     permanent = {row.request_id: row.grant_id for row in rows if row.scope == "always"}
     return [
         GrantLine(
             id=row.grant_id,
             scope=t(f"console.scope.{row.scope}"),
             label=row.label,
-            covers=covered(row.action_kind, row.coverage, core.broker.profile(profile)),
+            covers=covered(row.action_kind, row.coverage, profile),
             exact=shown(row.exact) if row.exact is not None else "",
             shown=row.shown if row.exact is None else "",
             beside=permanent.get(row.request_id, "") if row.scope != "always" else "",

@@ -26,7 +26,7 @@ from signoff.model import ApprovalRequest, Change, Notifier
 from signoff.ports import Tx
 from signoff.rows import EVERY_SESSION
 from signoff.server.core import Core
-from signoff.wording import t
+from signoff.wording import answer_word, t
 
 log = logging.getLogger("signoff.console")
 
@@ -357,7 +357,7 @@ def _was_asked(row: ApprovalRequest) -> bool:
 def said(row: ApprovalRequest) -> str:
     """What a screen reader says of a question that came or ended."""
     if row.outcome is not None:
-        return t("console.said.ended", id=row.short_id, outcome=t(f"outcome_word.{row.outcome}"))
+        return t("console.said.ended", id=row.short_id, outcome=t(f"outcome_word.{answer_word(row)}"))
     severity = t(f"severity.{row.severity}")
     if row.waiters:
         return t("console.said.new_many", severity=severity, id=row.short_id, count=row.waiters + 1)

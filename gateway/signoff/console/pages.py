@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 
 import msgspec
 from aiohttp import web
 
+from signoff import aside
 from signoff.console import absences, actions, lists, rehearsing
 from signoff.console import history as past
 from signoff.console import story as stories
-from signoff.console.cards import long_action
 from signoff.console.desk import Desk
 from signoff.console.drawing import assets
 from signoff.console.live import Channel
@@ -90,7 +89,7 @@ async def story(desk: Desk, visit: Visit) -> web.StreamResponse:
     profile = desk.core.broker.profile(row.profile)
     copies, events = await stories.copies_of(store, row), await stories.events_of(store, row)
     make = partial(stories.steps, row, copies, events, now, profile)
-    told = await asyncio.to_thread(make) if long_action(row) else make()
+    told = await aside.shown(row, make)
     return await desk.page(
         visit,
         "story",
@@ -110,7 +109,7 @@ async def record(desk: Desk, visit: Visit) -> web.StreamResponse:
     """The record of a request and its events, as a file. The action is masked."""
     row = await desk.reading.find(visit.seat.profile, visit.params[0])
     events = await stories.events_of(desk.core.store, row)
-    told = {"approval": approval_of(row, desk.core.clock.now()), "events": events}
+    told = {"approval": await aside.shown(row, partial(approval_of, row, desk.core.clock.now())), "events": events}
     return _file(msgspec.json.format(msgspec.json.encode(told)), "application/json", f"{row.short_id}.json")
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from functools import partial
 
 from markupsafe import Markup
 
+from signoff import aside
 from signoff.broker import same_person
 from signoff.changes.repeats import HOLDS_FOR
-from signoff.console.cards import RANKS, Beside, CardView, May, card_view, long_action
+from signoff.console.cards import RANKS, Beside, CardView, May, card_view
 from signoff.console.drawing import Drawing
 from signoff.console.seats import Seat
 from signoff.errors import RequestNotFound
@@ -56,9 +58,7 @@ class Reading:
         """One question in words."""
         beside = await self._beside(row)
         may, mine = _ways(row, seat)
-        if long_action(row):
-            return await asyncio.to_thread(card_view, row, beside, may=may, mine=mine, listed=listed)
-        return card_view(row, beside, may=may, mine=mine, listed=listed)
+        return await aside.shown(row, partial(card_view, row, beside, may=may, mine=mine, listed=listed))
 
     async def card(self, row: ApprovalRequest, seat: Seat) -> str:
         """One question drawn for a list, with the place of the form token in it: see `Drawing.own`."""

@@ -14,6 +14,7 @@ from signoff.console.visit import NotHere, Visit, away, json
 from signoff.console_adapter import PLATFORM
 from signoff.display import shown
 from signoff.durations import duration, window
+from signoff.durations import left as time_left
 from signoff.model import Destination
 from signoff.wording import person_name, safe_name, t
 
@@ -81,7 +82,7 @@ def _head(found: tuple[drills.DrillPlace, ...], ends_at: datetime, now: datetime
     """The whole in one sentence."""
     seen = sum(place.state == "seen" for place in found)
     if any(place.state == "waiting" for place in found):
-        left = duration(max(0.0, (ends_at - now).total_seconds()))
+        left = time_left(max(0.0, (ends_at - now).total_seconds()))
         return t("console.drill.runs", seen=seen, count=len(found), duration=left)
     return t("console.drill.over", seen=seen, count=len(found))
 

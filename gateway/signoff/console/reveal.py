@@ -6,11 +6,11 @@ deceive the reader and copies of the text are made elsewhere.
 
 from __future__ import annotations
 
-import asyncio
+from functools import partial
 
+from signoff import aside
 from signoff.actions import plain_text
 from signoff.changes.common import emit, load_request
-from signoff.console.cards import long_action
 from signoff.masking import masks
 from signoff.model import Actor, ApprovalRequest, Command
 from signoff.ports import Store, Tx
@@ -19,9 +19,7 @@ from signoff.visible import visible
 
 async def hides(row: ApprovalRequest) -> bool:
     """Whether anything of the action is masked on the pages."""
-    if long_action(row):
-        return await asyncio.to_thread(_hides, row)
-    return _hides(row)
+    return await aside.shown(row, partial(_hides, row))
 
 
 def _hides(row: ApprovalRequest) -> bool:
@@ -40,7 +38,7 @@ async def revealed(store: Store, profile: str, request_id: str, actor: Actor) ->
         return row
 
     row = await store.transact(change)
-    return row, exact_text(row)
+    return row, await aside.shown(row, partial(exact_text, row))
 
 
 def exact_text(row: ApprovalRequest) -> str:

@@ -17,7 +17,7 @@ from signoff.ports import Store
 from signoff.rows import request_key
 from signoff.settings import Profile
 from signoff.statuses import execution_line
-from signoff.wording import agent_name, people, person_name, safe_name, t
+from signoff.wording import agent_name, answer_word, people, person_name, safe_name, t
 
 PAGE, MOST_EVENTS = 1000, 20_000
 """The log of a session is read up to here for what is told of one of its requests."""
@@ -195,7 +195,7 @@ def _ended(row: ApprovalRequest, now: datetime) -> list[Step]:
         more.append(t("console.story.answered", person=people(row.decided_by), via=via, duration=took))
     if row.grant_id:
         more.append(t("console.story.grant", grant=row.grant_id))
-    word = t(f"outcome_word.{row.outcome}")
+    word = t(f"outcome_word.{answer_word(row)}")
     return [Step(at=row.decided_at, word=word, text=user_summary(row, now), more=tuple(more))]
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from signoff.demo.board import Numbered
-from signoff.durations import duration
+from signoff.durations import left
 from signoff.model import Block, Card, Span
 
 WAITING, APPROVED, ENDED, NOTE = "yellow", "green", "red", "blue"
@@ -122,5 +122,5 @@ def _words(span: Span) -> str:
         return span.text
     if span.style == "relative_time":
         # A window that began this instant is still whole for the reader.
-        return f"in {duration(max((span.at - datetime.now(UTC)).total_seconds() + 1.0, 0.0))}"
+        return f"in {left(max((span.at - datetime.now(UTC)).total_seconds() + 1.0, 0.0))}"
     return f"{span.at.astimezone():%H:%M}"

@@ -20,6 +20,9 @@ class Beside(Struct, frozen=True, kw_only=True):
     store: dict[str, Any]
     platforms: dict[str, dict[str, Any]]
     failing: Any = None
+    hooks: dict[str, dict[str, Any]] = {}
+    executors: dict[str, Any] = {}
+    """Those that approved actions wait for and no gateway has, by `profile/name`."""
 
     def receives(self, profile: str, platform: str) -> bool:
         """Whether it holds the way in of that platform."""
@@ -49,4 +52,10 @@ async def ask_gateway(config: Config) -> Beside | None:
             parts = (await client.health_detailed())["parts"]
         except SignoffError:
             return None
-    return Beside(store=parts["store"], platforms=parts["platforms"], failing=parts.get("failing"))
+    return Beside(
+        store=parts["store"],
+        platforms=parts["platforms"],
+        failing=parts.get("failing"),
+        hooks=parts.get("hooks", {}),
+        executors=parts.get("executors", {}),
+    )

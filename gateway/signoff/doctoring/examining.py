@@ -11,9 +11,11 @@ from signoff.authorize import groups_on
 from signoff.checkups import open_checkup
 from signoff.config import Config
 from signoff.console_adapter import PLATFORM as CONSOLE
+from signoff.doctoring.absent import absent_findings
 from signoff.doctoring.beside import Beside, ask_gateway
 from signoff.doctoring.clocks import clock_finding
 from signoff.doctoring.files import file_findings
+from signoff.doctoring.hooks import hook_findings, reach_findings
 from signoff.doctoring.listening import port_findings
 from signoff.doctoring.people import approver_finding
 from signoff.doctoring.programs import program_findings
@@ -31,8 +33,9 @@ PLATFORM_WITHIN_S = 60.0
 """An examination of one platform ends by then, whatever hangs."""
 
 
-async def examine(config: Config) -> list[Row]:
-    """Examine everything that the configuration names; platforms side by side."""
+async def examine(config: Config, *, reach: bool = False) -> list[Row]:
+    """Examine everything that the configuration names; platforms side by side. `reach`: also connect to the receivers
+    of webhooks."""
     beside = await ask_gateway(config)
     rows = rows_of("gateway", file_findings(config))
     if beside is None:
@@ -41,8 +44,12 @@ async def examine(config: Config) -> list[Row]:
     else:
         rows += rows_of("gateway", [_running(beside)])
         rows += rows_of("store", serving_findings(beside.store))
+        rows += rows_of("gateway", absent_findings(beside.executors))
     for profile in config.profiles.values():
-        rows += rows_of("gateway" if profile.name == "default" else profile.name, program_findings(profile))
+        part = "gateway" if profile.name == "default" else profile.name
+        rows += rows_of(part, program_findings(profile))
+        rows += rows_of(part, hook_findings(profile, None if beside is None else beside.hooks))
+        rows += rows_of(part, await reach_findings(profile) if reach else ())
     named = [(profile, platform) for profile in config.profiles.values() for platform in profile.platforms]
     if not named:
         rows += rows_of("gateway", [_no_platform(config)])

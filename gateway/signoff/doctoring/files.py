@@ -11,7 +11,9 @@ from signoff.allowlist_file import AllowlistError, AllowlistFile, allowlist_path
 from signoff.config import Config
 from signoff.config.sources import from_file
 from signoff.config.table import PROFILE
+from signoff.errors import ConfigError
 from signoff.ports import Finding
+from signoff.stores.open import shared
 
 SECRETS = frozenset(setting.path[-1] for setting in PROFILE if setting.secret)
 """The names of settings that hold a secret themselves."""
@@ -34,10 +36,11 @@ def file_findings(config: Config) -> Iterator[Finding]:
         yield _private(key, "key file", "gateway.token_key_file")
     else:
         yield Finding.fine("key file", f"{key} is made at the first start.")
+    followed = not _shared(config.gateway.store)
     for profile in config.profiles:
         path = allowlist_path(config.gateway.state_dir, profile)
         if path.exists():
-            yield _allowlist(path)
+            yield _allowlist(path) if followed else _unfollowed(path)
 
 
 def _configuration(file: Path) -> Finding:
@@ -80,6 +83,17 @@ def _allowlist(path: Path) -> Finding:
         return Finding.warning(about, entries.warnings[0], f"Mend {path}.")
     count = len(entries.commands) + len(entries.unattended_commands)
     return Finding.fine(about, f"{path} admits {count} {'command' if count == 1 else 'commands'}.")
+
+
+def _unfollowed(path: Path) -> Finding:
+    return Finding.fine("allowlist", f"{path} is not followed: the store has the allowlist (`signoff allowlist list`).")
+
+
+def _shared(url: str) -> bool:
+    try:
+        return shared(url)
+    except ConfigError:
+        return False  # no engine serves it, which is told of the store
 
 
 def _private(path: Path, about: str, setting: str) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -44,7 +45,7 @@ def _hidden(row: Row, secrets: list[str]) -> Row:
 
 
 def _secrets(config: Config) -> Iterator[str]:
-    values: list[Any] = [config.gateway.store]
+    values: list[Any] = [config.gateway.store, *map(Secret, _passwords(config.gateway.store))]
     for profile in config.profiles.values():
         values.append(profile.approvals.smart.api_key)
         for settings in profile.platforms.values():
@@ -52,3 +53,12 @@ def _secrets(config: Config) -> Iterator[str]:
     for value in values:
         if isinstance(value, Secret) and len(value) >= LEAST_SECRET_CHARS:
             yield str(value)
+
+
+def _passwords(url: str) -> list[str]:
+    """The password in a URL, as it is written there and as it is meant."""
+    try:
+        found = urlsplit(url).password
+    except ValueError:
+        return []
+    return [found, unquote(found)] if found else []

@@ -35,6 +35,9 @@ def store_findings(config: Config) -> Iterator[Finding]:
             "Set gateway.store to sqlite:///…, or leave it out.",
         )
         return
+    if scheme in ("postgresql", "postgres"):
+        yield from _database(config.gateway.store)
+        return
     if scheme != "sqlite":
         yield Finding.fine(_ABOUT, f"{scheme}:// is looked at by the gateway itself when it starts.")
         return
@@ -52,6 +55,9 @@ def serving_findings(store: dict[str, Any]) -> Iterator[Finding]:
         )
         return
     yield Finding.fine(_ABOUT, "The running gateway reads and writes it.")
+    if store.get("listening") is False:
+        text = "The database's notifications do not arrive; what other gateways do is seen later."
+        yield Finding.warning(_ABOUT, text, "Connect to the server itself, or by a pooler in session mode.")
     if isinstance(free := store.get("free_bytes"), int):
         yield disk_finding(free, Path(str(store.get("file", ""))).parent)
 
@@ -63,6 +69,20 @@ def disk_finding(free_bytes: int, folder: Path) -> Finding:
     if free_bytes < TOO_LITTLE_BYTES:
         return Finding.problem("disk", text, mend)
     return Finding.warning("disk", text, mend) if free_bytes < LITTLE_BYTES else Finding.fine("disk", text)
+
+
+def _database(url: str) -> Iterator[Finding]:
+    """A store on a server, whose driver may not be installed."""
+    try:
+        from signoff.doctoring.databases import database_findings
+    except ImportError as error:
+        yield Finding.problem(
+            _ABOUT,
+            f"gateway.store names PostgreSQL, and {error.name} is missing.",
+            "Run: pip install 'signoff[postgres]'",
+        )
+        return
+    yield from database_findings(url)
 
 
 def _place(path: Path) -> Finding:

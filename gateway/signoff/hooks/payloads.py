@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from signoff.changes.asking import REVIEWER
 from signoff.display import shown
+from signoff.elicitation import Word, elicited
 from signoff.endings import message, user_summary
 from signoff.model import (
     Action,
@@ -97,6 +98,8 @@ class PostApprovalResponse(_Question, frozen=True, kw_only=True, tag="post_appro
     decided_by: tuple[Actor, ...]
     ended_by: Actor | None
     reason: str | None
+    elicitation: Word | None
+    """Of a tool server's question: whether it was accepted, declined, or nobody answered it (`cancel`)."""
     surface: str
     """Where the answer came from: a platform's name, `api`, `local`, `policy`, `grant`, `reviewer`, `repeat`, `agent`
     or `system`."""
@@ -177,6 +180,7 @@ def _post(event: Event, row: ApprovalRequest) -> PostApprovalResponse | None:
         return None
     then = replace(row, execution=Execution())
     by = row.decided_by[0] if row.decided_by else row.ended_by
+    answered = elicited(then)
     return PostApprovalResponse(
         **_question(event, row, row.leader_id),
         outcome=row.outcome,
@@ -185,6 +189,7 @@ def _post(event: Event, row: ApprovalRequest) -> PostApprovalResponse | None:
         decided_by=row.decided_by,
         ended_by=row.ended_by,
         reason=None if row.reason is None else shown(row.reason, prose=True),
+        elicitation=None if answered is None else answered.action,
         surface=_surface(row, by),
         via=by.via if by is not None and row.repeat_of is None else None,
         message=message(then, event.at),

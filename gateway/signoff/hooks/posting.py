@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -27,6 +29,8 @@ class Posted(Struct, frozen=True, kw_only=True):
     detail: str
     """Status or error, in words for a log."""
     seconds: float
+    retry_after_s: float | None = None
+    """After how many seconds the receiver wants the next try, where it says so."""
     answer: bytes = b""
     """The beginning of its answer, where that was wanted."""
 
@@ -42,23 +46,25 @@ class Poster:
     async def post(self, message_id: str, body: bytes, *, read: bool = False) -> Posted:
         """Try once. `read` also takes the beginning of the answer."""
         began = time.perf_counter()
-        answer = b""
+        answer, retry_after_s = b"", None
         try:
             async with asyncio.timeout(self._within_s):
-                status, answer = await self._post(message_id, body, read)
+                status, answer, wanted = await self._post(message_id, body, read)
+            retry_after_s = _seconds_until(wanted, self._clock.now())
             ok, detail = 200 <= status < 300, f"HTTP {status}"
         except TimeoutError:
             ok, detail = False, f"no answer within {self._within_s:g} s"
         except (aiohttp.ClientError, OSError, ValueError) as error:
             ok, detail = False, f"{type(error).__name__}: {error}"[:200]
-        return Posted(ok=ok, detail=detail, seconds=time.perf_counter() - began, answer=answer)
+        seconds = time.perf_counter() - began
+        return Posted(ok=ok, detail=detail, seconds=seconds, retry_after_s=retry_after_s, answer=answer)
 
-    async def _post(self, message_id: str, body: bytes, read: bool) -> tuple[int, bytes]:
+    async def _post(self, message_id: str, body: bytes, read: bool) -> tuple[int, bytes, str]:
         headers = signed(self._hook.secret, message_id, int(self._clock.now().timestamp()), body)
         headers |= {"Content-Type": "application/json", "User-Agent": "signoff"}
         async with self._session().post(self._hook.url, data=body, headers=headers, allow_redirects=False) as response:
             answer = await response.content.read(MAX_ANSWER_BYTES) if read else b""
-            return response.status, answer
+            return response.status, answer, response.headers.get("Retry-After", "")
 
     async def aclose(self) -> None:
         """Close the connections. Idempotent."""
@@ -74,3 +80,15 @@ class Poster:
                 trust_env=away, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
             )
         return self._http
+
+
+def _seconds_until(wanted: str, now: datetime) -> float | None:
+    """What a `Retry-After` says: whole seconds, or a date; None for nothing and for what is neither."""
+    text = wanted.strip()[:100]
+    if text.isascii() and text.isdigit():
+        return float(text[:10])
+    try:
+        at = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return None if at.tzinfo is None else max(0.0, (at - now).total_seconds())

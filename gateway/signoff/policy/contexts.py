@@ -138,7 +138,7 @@ class Subject:
     for that ran out, which `script.problems` then tells.
     """
 
-    __slots__ = ("_codes", "_found", "_looked", "action_kind", "context", "deadline", "script", "text")
+    __slots__ = ("_codes", "_found", "_looked", "action_kind", "context", "deadline", "facts", "script", "text")
 
     def __init__(
         self, action_kind: ActionKind, text: str, context: JudgeContext, inner: Inner, deadline: Deadline
@@ -147,6 +147,7 @@ class Subject:
         self.action_kind = action_kind
         self.text = text
         self.context = context
+        self.facts = context.facts
         self.script = inner.script
         self._codes = inner.codes
         self.deadline = deadline
@@ -168,9 +169,9 @@ class Subject:
     def read_as_meant(self) -> bool:
         """Whether the shell that runs the text is one whose words mean what was read. What zsh puts in round brackets
         behind a pattern may be code, which other shells do not know."""
-        if self.action_kind != "command" or self.context.windows:
+        if not self.context.shell or self.action_kind != "command" or self.context.windows:
             return True
-        folder, slash, shell = (self.context.shell or "sh").rpartition("/")
+        folder, slash, shell = self.context.shell.rpartition("/")
         known = shell in POSIX_SHELLS and (not slash or folder in SYSTEM_FOLDERS)
         return known and not (shell == "zsh" and "(" in self.text)
 
@@ -198,8 +199,8 @@ class Subject:
         rules = self.context.rules or shipped()
         unknown = self.context.unknown_commands
         if self.action_kind == "command" and self.context.windows:
-            return windows.findings(self.script, rules, self.context.facts, self.deadline, unknown)
-        return find(self.script, rules, self.context.facts, self.deadline, unknown, self._codes)
+            return windows.findings(self.script, rules, self.facts, self.deadline, unknown)
+        return find(self.script, rules, self.facts, self.deadline, unknown, self._codes)
 
     @property
     def rule_keys(self) -> tuple[str, ...]:
@@ -227,7 +228,7 @@ def _inner(action_kind: ActionKind, text: str, context: JudgeContext, clock: Cal
         return Inner(Script())
     if context.windows:
         return Inner(_surrounded(windows.read(text, context.shell or ""), text, context))
-    env = tuple(pair for pair in context.env if _VARIABLE.fullmatch(pair[0]))
+    env = tuple([pair for pair in context.env if _VARIABLE.fullmatch(pair[0])])
     script = read_shell(text, home=context.home, cwd=context.cwd, env=env, clock=clock)
     if context.shell is not None and context.shell.rpartition("/")[2] == "zsh" and _ZSH_ONLY.search(text):
         script = replace(script, problems=(*script.problems, ZSH_ONLY))

@@ -39,6 +39,8 @@ def sources(words: tuple[Word, ...], name: str, cwd: str | None) -> list[tuple[W
     if name in _TARS:
         return _archived(words, cwd)
     kin = "7z" if name.startswith("7z") else name.removeprefix("g") if name in {"gcp", "gmv"} else name
+    if kin in _RECURSIVE and not any(word.text[:1] == "-" for word in words):
+        return []
     given = arguments(words, _SPECS.get(kin, OptionSpec()))
     if kin in _RECURSIVE and not given.has(*_RECURSIVE[kin]):
         return []

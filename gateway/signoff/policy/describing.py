@@ -145,7 +145,7 @@ def _code(subject: Subject) -> tuple[str, Severity]:
 
 def _classes(subject: Subject) -> list[tuple[str, str]]:
     """The grave classes that a written file belongs to, by its own path and those its change names."""
-    facts, cwd = subject.context.facts.paths, subject.context.cwd
+    facts, cwd = subject.facts.paths, subject.context.cwd
     words = [Word(path) for path in (subject.text, *subject.context.files)]
     found = [(name, told) for name, told in _FILE_CLASSES if any(CLASSES[name](word, cwd, facts) for word in words)]
     if any(protected_file(subject, word.text) for word in words):
@@ -155,7 +155,7 @@ def _classes(subject: Subject) -> list[tuple[str, str]]:
 
 def protected_file(subject: Subject, path: str) -> bool:
     """Whether a path is one of the files that tell agents how to behave."""
-    return is_protected(path) or CLASSES["policy_file"](Word(path), subject.context.cwd, subject.context.facts.paths)
+    return is_protected(path) or CLASSES["policy_file"](Word(path), subject.context.cwd, subject.facts.paths)
 
 
 def _file(subject: Subject) -> tuple[str, Severity]:

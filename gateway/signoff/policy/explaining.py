@@ -177,7 +177,7 @@ class _Rules:
         """The rules that decided about it; where something blocks the whole, also those that would have asked."""
         if self._subject.context.windows:
             return [each.rule for each in self._findings if each.command.source == command.source]
-        facts, script = self._subject.context.facts, self._subject.script
+        facts, script = self._subject.facts, self._subject.script
         floors = ruleset.floors().fired(command, script, facts, self._deadline)
         rules = [compiled.rule for compiled, _name in floors]
         rules += [each.rule for each in self._findings if each.command is command]

@@ -4,7 +4,6 @@ from functools import cache
 from typing import get_args
 
 import msgspec
-from msgspec.structs import replace
 
 from signoff.policy import python
 from signoff.policy.breadth import Breadth, breadth_of
@@ -13,7 +12,7 @@ from signoff.policy.programs import is_installed, name_of
 from signoff.policy.python import CodeRule, PythonScript
 from signoff.policy.rule import Rule
 from signoff.policy.ruleset import RuleSet
-from signoff.policy.seen import OwnFacts
+from signoff.policy.seen import OwnFacts, Seen
 from signoff.policy.shell import UNKNOWN, Command, Script, carriers
 from signoff.policy.shell.deadline import Deadline
 from signoff.policy.unknown import HIDDEN, UnknownCommands, reason
@@ -92,15 +91,21 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(finding.rule.key for finding in self.all))
 
     @property
+    def _coverable(self) -> bool:
+        return bool(self.fired) and not self.unknown and self.understood
+
+    @property
     def coverage(self) -> tuple[str, ...]:
         """What a standing approval must cover, sorted; empty when none but one for the exact text can."""
-        if self.unknown or not self.understood:
+        if not self._coverable:
             return ()
         return tuple(sorted({finding.coverage for finding in self.fired}))
 
     @property
     def worst(self) -> Finding | None:
         """The first of the most severe findings."""
+        if not self.fired and not self.unknown:
+            return None
         return max(self.all, key=lambda finding: _RANKS[finding.rule.severity], default=None)
 
     @property
@@ -123,7 +128,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def label(self) -> str:
         """What a button calls the rules that fired; empty where no standing approval covers them."""
-        labels = list(dict.fromkeys(finding.label for finding in self.fired)) if self.coverage else []
+        labels = list(dict.fromkeys(finding.label for finding in self.fired)) if self._coverable else []
         if len(labels) <= 1:
             return labels[0] if labels else ""
         both = " + ".join(labels)
@@ -132,7 +137,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def breadth(self) -> str:
         """What a standing approval would cover, kind by kind; empty where there can be none."""
-        return "; ".join(dict.fromkeys(finding.breadth for finding in self.fired)) if self.coverage else ""
+        return "; ".join(dict.fromkeys(finding.breadth for finding in self.fired)) if self._coverable else ""
 
     @property
     def why(self) -> tuple[str, ...]:
@@ -185,25 +190,18 @@ class _Collected:
         if fired:
             fired = _own_first(fired)
         asks = False
-        for compiled, name in fired:
+        for compiled, seen in fired:
             if compiled.asks:
                 asks = True
                 kept = self.blocks if compiled.rule.verdict == "block" else self.asks
-                kept.append(self._asking(compiled, command, name))
+                kept.append(_asking(compiled.rule, seen))
         if asks:
             return
         if fired and not (command.words and self._is_impostor(command)):
-            compiled, name = fired[0]
-            self.allows.append(_finding(compiled.rule, command, name))
+            compiled, seen = fired[0]
+            self.allows.append(_finding(compiled.rule, command, seen.name))
         elif command.words:
             self._unknown(command)
-
-    def _asking(self, compiled: Compiled, command: Command, name: str) -> Finding:
-        found = _finding(compiled.rule, command, name)
-        if compiled.rule.verdict == "block":
-            return found
-        seen = self.ruleset.seen(compiled, command, name, self.script, self.facts)
-        return replace(found, reach=breadth_of(compiled.rule.key, seen))
 
     def _unknown(self, command: Command) -> None:
         words = command.words[: command.own]
@@ -241,7 +239,12 @@ class _Collected:
         )
 
 
-def _own_first(fired: list[tuple[Compiled, str]]) -> list[tuple[Compiled, str]]:
+def _asking(rule: Rule, seen: Seen) -> Finding:
+    reach = None if rule.verdict == "block" else breadth_of(rule.key, seen)
+    return Finding(rule, seen.command, seen.name.removeprefix("./"), reach=reach)
+
+
+def _own_first(fired: list[tuple[Compiled, Seen]]) -> list[tuple[Compiled, Seen]]:
     """An operator's rule that allows silences the shipped ones that ask because of the program; what is written or
     assigned asks all the same, and so does what a rule of the operator asks about."""
     own = [item for item in fired if item[0].own]

@@ -110,7 +110,7 @@ def _isolated(subject: Subject) -> Verdict | None:
 
 def _floors(subject: Subject) -> Verdict | None:
     """What nobody may allow: the end of the host or of this gateway."""
-    facts = subject.context.facts
+    facts = subject.facts
     hit: floors.Hit | None
     if subject.action_kind == "file_write":
         touched = (subject.text, *subject.context.files)
@@ -141,7 +141,7 @@ def _carried_windows(subject: Subject) -> floors.Hit | None:
             continue
         carried = windows.carried_text([word.text for word in command.words])
         script = windows.read(*carried) if carried else None
-        hit = windows.find(script, subject.context.facts, subject.deadline) if script else None
+        hit = windows.find(script, subject.facts, subject.deadline) if script else None
         if hit is not None:
             return hit
     return None

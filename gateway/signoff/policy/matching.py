@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from signoff.policy import predicates
-from signoff.policy.path_classes import CLASSES, TEXT_CLASSES, text_classes
+from signoff.policy.path_classes import CLASSES, TEXT_CLASSES
 from signoff.policy.rule import Program, Rule
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN, Word
@@ -64,9 +64,11 @@ def reading(rule: Rule, program: Program | None) -> Reading:
 
 
 class Compiled:
-    """A rule with its tests, cheap ones first; `own` says that the operator wrote it."""
+    """A rule with its tests, cheap ones first; `own` says that the operator wrote it. `by_class`: it only looks at
+    redirections whose text is of some class. `needs` are tests that other rules share, and `options` sets of which one
+    is given in each, wherever it fires."""
 
-    __slots__ = ("asks", "firsts", "general", "own", "rule", "tests")
+    __slots__ = ("asks", "by_class", "firsts", "general", "needs", "options", "own", "rule", "tests")
 
     def __init__(self, rule: Rule, *, own: bool = False) -> None:
         """Work out the tests once."""
@@ -74,8 +76,12 @@ class Compiled:
         self.own = own
         self.asks = rule.verdict != "allow"
         self.general = not rule.programs
+        named = (*rule.writes, *rule.reads)
+        self.by_class = bool(named) and not rule.unknown and TEXT_CLASSES.issuperset(named)
         self.firsts = None if rule.unknown else first_words(rule.subcommands)
         self.tests = tuple(_tests(rule))
+        self.needs = tuple(_needs(rule))
+        self.options = tuple(map(frozenset, _options_needed(rule)))
 
     def fires(self, seen: Seen) -> bool:
         """Whether everything the rule says is true of the command."""
@@ -91,10 +97,46 @@ def first_words(entries: tuple[str, ...]) -> frozenset[str] | None:
     return None if not first or any(word.endswith("*") for word in first) else first
 
 
-class Group:
-    """The rules of one program that read its options alike, found by the first operand."""
+def _needs(rule: Rule) -> Iterable[Test]:
+    """What is true wherever the rule fires, told without its options."""
+    known = predicates.needs()
+    yield from (need for name in rule.only_if if callable(need := known.get(name)))
+    if rule.chain:
+        yield _is_carried
+    if rule.fed:
+        yield _is_fed
+    if rule.assigns:
+        yield _may_assign
 
-    __slots__ = ("_by_first", "_rest", "read")
+
+def _is_carried(seen: Seen) -> bool:
+    return bool(seen.command.chain)
+
+
+def _is_fed(seen: Seen) -> bool:
+    return seen.command.fed
+
+
+def _may_assign(seen: Seen) -> bool:
+    return bool(seen.command.assignments) or seen.name in DECLARERS
+
+
+def _options_needed(rule: Rule) -> Iterable[tuple[str, ...]]:
+    """Sets of options one of which is given wherever the rule fires; one that is not known may be any option."""
+    if rule.flags and not rule.unknown:
+        yield rule.flags
+    yield from ((flag,) for flag in rule.all_flags if not rule.unknown)
+    known = predicates.needs()
+    yield from (names for name in rule.only_if if isinstance(names := known.get(name), tuple))
+    if rule.option_values and (rule.words or rule.prefixes or rule.contains or rule.operands):
+        yield rule.option_values
+
+
+class Group:
+    """The rules of one program that read its options alike, found by the first two operands, by the options given that
+    one of them names, and by what they need."""
+
+    __slots__ = ("_by_first", "_by_words", "_kept", "_masks", "_needs", "_options", "_rest", "_seconds", "read")
 
     def __init__(self, how: Reading, rules: Sequence[Compiled]) -> None:
         """Index the rules, each list in their order."""
@@ -104,23 +146,88 @@ class Group:
         self._by_first = {
             word: tuple(rule for rule in rules if rule.firsts is None or word in rule.firsts) for word in words
         }
+        self._seconds = _second_words(rules)
+        self._needs = tuple(dict.fromkeys(need for rule in rules for need in rule.needs))
+        bits = {need: 1 << place for place, need in enumerate(self._needs)}
+        self._masks = {rule: sum(bits[need] for need in dict.fromkeys(rule.needs)) for rule in rules}
+        self._by_words: dict[tuple[str, str], tuple[Compiled, ...]] = {}
+        self._options = frozenset(name for rule in rules for names in rule.options for name in names)
+        self._kept: dict[tuple[str, str, int, frozenset[str]], tuple[Compiled, ...]] = {}
 
-    def add_fired(self, seen: Seen, deadline: Deadline, found: list[tuple[Compiled, str]]) -> None:
+    def add_fired(self, seen: Seen, deadline: Deadline, found: list[tuple[Compiled, Seen]]) -> None:
         """Add the rules that fire; one whose subcommand is not there is never looked at. Raises `OutOfTimeError`."""
-        candidates = self._rest
-        if self._by_first:
-            operands = seen.operands
-            if operands:
-                candidates = self._by_first.get(operands[0].text, candidates)
         many = len(seen.words) > MANY_WORDS or len(seen.command.source) > MANY_CHARS
-        for compiled in candidates:
+        if many:
+            deadline.check()
+        for compiled in self._candidates(seen, deadline if many else None):
             if many:
                 deadline.check()
             for test in compiled.tests:
                 if not test(seen):
                     break
             else:
-                found.append((compiled, seen.name))
+                found.append((compiled, seen))
+
+    def _candidates(self, seen: Seen, deadline: Deadline | None) -> tuple[Compiled, ...]:
+        """The rules that may fire: which these are is remembered, and what they look at is not touched for others."""
+        if not (self._by_first or self._needs or self._options):
+            return self._rest
+        first = second = ""
+        if self._by_first and (operands := seen.operands) and operands[0].text in self._by_first:
+            first = operands[0].text
+            if len(operands) > 1 and operands[1].text in self._seconds[first]:
+                second = operands[1].text
+        met, bit = 0, 1
+        for need in self._needs:
+            if deadline is not None:
+                deadline.check()
+            if need(seen):
+                met |= bit
+            bit <<= 1
+        options = seen.given_of(self._options) if self._options else _NO_OPTIONS
+        key = (first, second, met, options)
+        found = self._kept.get(key)
+        if found is None:
+            found = tuple([rule for rule in self._with_words(first, second) if self._may_fire(rule, met, options)])
+            if len(self._kept) >= _MAX_KEPT:
+                self._kept.clear()
+            self._kept[key] = found
+        return found
+
+    def _with_words(self, first: str, second: str) -> tuple[Compiled, ...]:
+        found = self._by_words.get((first, second))
+        if found is None:
+            rules = self._by_first.get(first, self._rest)
+            found = self._by_words[first, second] = tuple(rule for rule in rules if _fits(rule, first, second))
+        return found
+
+    def _may_fire(self, rule: Compiled, met: int, options: frozenset[str]) -> bool:
+        if self._masks[rule] & ~met:
+            return False
+        return not any(options.isdisjoint(names) for names in rule.options)
+
+
+def _second_words(rules: Iterable[Compiled]) -> dict[str, set[str]]:
+    """The second words of subcommands by their first ones."""
+    found: dict[str, set[str]] = {}
+    for rule in rules:
+        for entry in rule.rule.subcommands if rule.firsts is not None else ():
+            first, *behind = entry.split()
+            found.setdefault(first, set()).update(behind[:1])
+    return found
+
+
+def _fits(compiled: Compiled, first: str, second: str) -> bool:
+    """Whether a rule may have a subcommand that begins with these; `second` is empty where no subcommand names it."""
+    if compiled.firsts is None:
+        return True
+    entries = [parts for parts in map(str.split, compiled.rule.subcommands) if parts[0] == first]
+    return any(len(parts) == 1 or parts[1] == second or parts[1].endswith("*") for parts in entries)
+
+
+_NO_OPTIONS: frozenset[str] = frozenset()
+_MAX_KEPT = 512
+"""How many ways to call a program are kept at hand."""
 
 
 def _tests(rule: Rule) -> Iterable[Test]:
@@ -128,6 +235,12 @@ def _tests(rule: Rule) -> Iterable[Test]:
     if consumed is not None:
         yield consumed.fits
     yield from _surroundings(rule)
+    redirects = [
+        (_redirects(names, writes=writes, unknown=rule.unknown), TEXT_CLASSES.issuperset(names))
+        for names, writes in ((rule.writes, True), (rule.reads, False))
+        if names
+    ]
+    yield from (test for test, cheap in redirects if cheap)
     yield from _options(rule)
     yield from _operands(rule, consumed)
     known = predicates.table()
@@ -135,6 +248,7 @@ def _tests(rule: Rule) -> Iterable[Test]:
         yield known[name]
     for name in rule.unless:
         yield _negated(known[name])
+    yield from (test for test, cheap in redirects if not cheap)
     for fits in _class_tests(rule):
         yield _some_target(rule, consumed, fits)
 
@@ -155,9 +269,6 @@ def _surroundings(rule: Rule) -> Iterable[Test]:
     if rule.assigns:
         fits = any_ending(rule.assigns)
         yield lambda seen: any(map(fits, assigned_names(seen)))
-    for field, writes in ((rule.writes, True), (rule.reads, False)):
-        if field:
-            yield _redirects(field, writes=writes, unknown=rule.unknown)
 
 
 def assigned_names(seen: Seen) -> list[str]:
@@ -182,17 +293,16 @@ def _redirects(names: tuple[str, ...], *, writes: bool, unknown: bool) -> Test:
     classes = [CLASSES[name] for name in names if name not in TEXT_CLASSES]
 
     def fits(seen: Seen) -> bool:
-        command = seen.command
-        for redirect in command.redirects:
-            if redirect.writes is not writes:
-                continue
-            if unknown and UNKNOWN in redirect.target.text:
-                return True
-            facts = seen.facts.paths
-            if textual and not textual.isdisjoint(text_classes(redirect.target, command.cwd, facts)):
-                return True
-            if classes and any(check(redirect.target, command.cwd, facts) for check in classes):
-                return True
+        if textual and not textual.isdisjoint(seen.redirected_classes(writes=writes)):
+            return True
+        if not classes and not unknown:
+            return False
+        cwd, facts = seen.command.cwd, seen.facts.paths
+        for redirect in seen.command.redirects:
+            if redirect.writes is writes:
+                target = redirect.target
+                if (unknown and UNKNOWN in target.text) or any(check(target, cwd, facts) for check in classes):
+                    return True
         return False
 
     return fits

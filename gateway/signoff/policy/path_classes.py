@@ -137,7 +137,8 @@ _TEXTS = {
     "raw_device": _DEVICES,
 }
 
-_DOTTED = r"(?<!\w)\.\w|^-\w\."
+_DOTTED = r"\.(?<!\w\.)\w|-(?<=^-)\w\."
+"""A name that begins with a dot. Each hint begins with a plain character, for which the search then skips ahead."""
 _HINTS = {
     "network_device": r"dev",
     "startup_file": _DOTTED + r"|etc|launch|cron|systemd|customize|\.pth|profile|startup|site-packages",
@@ -237,7 +238,7 @@ def _hint(name: str) -> re.Pattern[str]:
 
 @cache
 def _some_hint() -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{hint})" for hint in _HINTS.values()), re.M)
+    return re.compile("|".join(_HINTS.values()), re.M)
 
 
 @lru_cache(maxsize=256)
@@ -317,6 +318,27 @@ def text_classes(word: Word, cwd: str | None, facts: PathFacts) -> frozenset[str
     return _all_of(word.text, word.pattern is not None, cwd, facts.home)
 
 
+_PLAIN_PATH = re.compile(r"\w[\w./+-]*", re.A)
+
+
+@lru_cache(maxsize=256)
+def _is_calm(cwd: str, start: str | None) -> bool:
+    """Whether a folder lies in the one where the action starts, and has nothing in it that paths of any class have."""
+    inside = start or cwd
+    within = inside != "/" and (cwd == inside or cwd.startswith(inside.rstrip("/") + "/"))
+    plain = len(cwd) > 1 and cwd[:2] != "//" and posixpath.normpath(cwd) == cwd
+    return within and plain and not _folder_hints_some(cwd)
+
+
+def is_inside(word: Word, cwd: str | None, facts: PathFacts) -> bool:
+    """Whether a word is a plain path within such a folder, and has nothing of those in it either: it is of no class."""
+    text = word.text
+    if word.pattern is not None or cwd is None or not text or not _is_calm(cwd, facts.start):
+        return False
+    plain = "/." not in text and ".." not in text and _PLAIN_PATH.fullmatch(text) is not None
+    return plain and _some_hint().search(text.lower()) is None
+
+
 def is_raw_device(word: Word, cwd: str | None, facts: PathFacts) -> bool:
     """A disk, or a device that reaches memory or hardware."""
     return paths.is_disk(word, cwd, facts) or _DEVICE(word, cwd, facts)
@@ -358,12 +380,15 @@ def is_outside(word: Word, cwd: str | None, facts: PathFacts) -> bool:
 
 # Addresses
 
-_METADATA = re.compile(
+_METADATA_FORMS = (
     r"169[.-]254[.-]169[.-]254|169\.254\.170\.2\b|169\.254\.43518|metadata\.google\.internal|metadata\.goog\b"
-    r"|\bfd00:0?ec2:(?:0+:)*:?0*254|fd00:ec2::254|100\.100\.100\.200|\binstance-data(?:\.ec2\.internal)?\b"
-    r"|192\.0\.0\.192|metadata\.(?:tencentyun\.com|azure\.(?:com|internal)|packet\.net|platformequinix\.com|oraclecloud)",
-    re.I,
+    r"|fd00(?<=\bfd00):0?ec2:(?:0+:)*:?0*254|fd00:ec2::254|100\.100\.100\.200"
+    r"|instance(?<=\binstance)-data(?:\.ec2\.internal)?\b"
+    r"|192\.0\.0\.192|metadata\.(?:tencentyun\.com|azure\.(?:com|internal)|packet\.net|platformequinix\.com|oraclecloud)"
 )
+_METADATA = re.compile(_METADATA_FORMS, re.I)
+_METADATA_LOWER = re.compile(_METADATA_FORMS)
+"""For texts in small letters, in which it skips ahead."""
 _NUMERIC_HOST = re.compile(r"(?:\A|//|@|\s)((?:0x[0-9a-f]+|\d+)(?:\.(?:0x[0-9a-f]+|\d+)){0,3})(?=[:/?#]|\Z)", re.I)
 _METADATA_NUMBERS = frozenset({0xA9FEA9FE, 0xA9FEAA02, 0x646464C8, 0xC00000C0})
 """169.254.169.254, 169.254.170.2, 100.100.100.200 and 192.0.0.192."""
@@ -388,7 +413,7 @@ def is_metadata_address(word: Word, _cwd: str | None, _facts: PathFacts) -> bool
     text = word.text
     if len(text) < 7 or len(text) > MAX_PATH_CHARS:
         return False
-    if _METADATA.search(text):
+    if (_METADATA_LOWER.search(text.lower()) if text.isascii() else _METADATA.search(text)) is not None:
         return True
     return any(_address(match.group(1)) in _METADATA_NUMBERS for match in _NUMERIC_HOST.finditer(text))
 

@@ -39,18 +39,23 @@ class PathFacts(msgspec.Struct, frozen=True, kw_only=True):
     start: str | None = None
 
 
-@lru_cache(maxsize=64)
 def parts(word: Word, cwd: str | None) -> tuple[str, ...] | None:
     """The components of a path with `.` and `..` resolved, as glob patterns; None when it is relative to an unknown
-    folder or not known to its end. Every floor of a command asks this of the same few words."""
-    text = word.pattern if word.pattern is not None else word.text
+    folder or not known to its end."""
+    return _parts(word.text, word.pattern, cwd)
+
+
+@lru_cache(maxsize=256)
+def _parts(text: str, pattern: str | None, cwd: str | None) -> tuple[str, ...] | None:
+    """The same. Every floor of a command asks this of the same few words."""
+    text = text if pattern is None else pattern
     if UNKNOWN in text:
         text = _UNKNOWN_PROCESS.sub("/", text, count=1)
         if UNKNOWN in text:
             return None
     if not text:
         return None
-    if word.pattern is None:
+    if pattern is None:
         text = _SPECIAL.sub(r"\\\1", text)
     if not text.startswith("/"):
         if cwd is None:

@@ -53,6 +53,7 @@ class RuleSet:
             self._add(Compiled(rule, own=True))
         for rule in rules:
             self._add(Compiled(rule))
+        self._unclassed = [compiled for compiled in self._redirects if not compiled.by_class]
         self._assign_fits = any_ending(tuple(name for one in self._assigns for name in one.rule.assigns))
         self._stems = tuple({stem for stems, _compiled in self._starred for stem in stems})
         self._telling = tuple(stem for stem in self._stems if stem.removeprefix("./"))
@@ -110,11 +111,11 @@ class RuleSet:
 
     def fired(
         self, command: Command, script: Script, facts: OwnFacts, deadline: Deadline
-    ) -> list[tuple[Compiled, str]]:
-        """The rules that fire on one command, each with the program it was found for. Raises `OutOfTimeError`."""
-        words = command.words[: command.own]
+    ) -> list[tuple[Compiled, Seen]]:
+        """The rules that fire on one command, each with the command as it saw it. Raises `OutOfTimeError`."""
+        words = command.own_words
         name = name_of(words[0].text, command.cwd) if words else ""
-        found: list[tuple[Compiled, str]] = []
+        found: list[tuple[Compiled, Seen]] = []
         if command.redirects or command.assignments or name in DECLARERS:
             found += self._around(Seen(command, words, name, arguments, facts, script))
         if not words:
@@ -129,22 +130,23 @@ class RuleSet:
                     group.add_fired(Seen(command, rest, part, group.read, facts, script), deadline, found)
         return found
 
-    def seen(self, compiled: Compiled, command: Command, name: str, script: Script, facts: OwnFacts) -> Seen:
-        """The command as a rule of this set saw it that fired for the program `name`."""
-        words = command.words[: command.own]
-        module = module_of(words, name_of(words[0].text, command.cwd)) if words else None
-        if module is not None and name in {module[0], module[0].partition(".")[0]}:
-            words = module[1]
-        return Seen(command, words, name, reading(compiled.rule, self._readings.get(name)).read, facts, script)
-
-    def _around(self, seen: Seen) -> list[tuple[Compiled, str]]:
+    def _around(self, seen: Seen) -> list[tuple[Compiled, Seen]]:
         """Rules that are about no program: they look at assignments and redirections."""
         redirects = seen.command.redirects
-        looking = self._redirects if redirects and not all(map(_goes_nowhere, redirects)) else []
+        looking: list[Compiled] = []
+        if redirects and not all(map(_goes_nowhere, redirects)):
+            looking = self._redirects
+            if len(self._unclassed) < len(looking) and not seen.redirected_classes():
+                looking = self._unclassed
         names = assigned_names(seen)
         if names and any(map(self._assign_fits, names)):
             looking = [*looking, *self._assigns]
-        return [(compiled, seen.name) for compiled in looking if compiled.fires(seen)]
+        return [(compiled, self._as_read(compiled, seen)) for compiled in looking if compiled.fires(seen)]
+
+    def _as_read(self, compiled: Compiled, seen: Seen) -> Seen:
+        """The same command with its options read as its program and the rule say."""
+        how = reading(compiled.rule, self._readings.get(seen.name))
+        return Seen(seen.command, seen.words, seen.name, how.read, seen.facts, seen.script)
 
 
 def _goes_nowhere(redirect: Redirect) -> bool:

@@ -5,9 +5,10 @@ from functools import lru_cache
 
 import msgspec
 
+from signoff.policy.path_classes import text_classes
 from signoff.policy.paths import PathFacts
 from signoff.policy.shell import UNKNOWN, Command, Script, Word
-from signoff.policy.shell.options import Arguments, matches
+from signoff.policy.shell.options import Arguments
 
 
 class OwnFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,10 +18,22 @@ class OwnFacts(msgspec.Struct, frozen=True, kw_only=True):
     pid: int | None = None
 
 
+_SHORTEST_LONG = 5
+"""So many characters of a long option's name, its dashes included, mean it."""
+
+
+_NO_CLASSES: frozenset[str] = frozenset()
+
+
 @lru_cache(maxsize=4096)
-def _begins(given: str, names: frozenset[str]) -> bool:
+def _begins(given: str, names: frozenset[str] | tuple[str, ...]) -> bool:
     """Whether an option as given is the beginning of one of the names."""
     return any(name.startswith(given) for name in names)
+
+
+@lru_cache(maxsize=4096)
+def _begins_other(given: str, names: frozenset[str]) -> bool:
+    return any(name != given and name.startswith(given) for name in names)
 
 
 class Seen:
@@ -31,9 +44,16 @@ class Seen:
     """
 
     __slots__ = (
-        "_dashed", "_flags", "_given", "_long", "_operands", "_read", "_texts", "command", "facts", "name", "script",
-        "words",
+        "_dashed", "_flags", "_given", "_long", "_operands", "_read", "_redirected", "_texts", "command", "facts",
+        "name", "script", "words",
     )  # fmt: skip
+    _given: Arguments | None
+    _operands: list[Word] | None
+    _dashed: list[tuple[int, Word]] | None
+    _texts: list[str] | None
+    _flags: frozenset[str] | None
+    _redirected: list[tuple[bool, frozenset[str]]] | None
+    _long: tuple[str, ...]
 
     def __init__(
         self,
@@ -51,12 +71,8 @@ class Seen:
         self.facts = facts
         self.script = script
         self._read = read
-        self._given: Arguments | None = None
-        self._operands: list[Word] | None = None
-        self._dashed: list[tuple[int, Word]] | None = None
-        self._texts: list[str] | None = None
-        self._flags: frozenset[str] | None = None
-        self._long: tuple[str, ...] = ()
+        self._given = self._operands = self._dashed = self._texts = self._flags = self._redirected = None
+        self._long = ()
 
     @property
     def given(self) -> Arguments:
@@ -86,6 +102,14 @@ class Seen:
             self._dashed = [(place, word) for place, word in enumerate(self.words) if word.text[:1] == "-"]
         return self._dashed
 
+    def redirected_classes(self, *, writes: bool | None = None) -> frozenset[str]:
+        """The classes of paths that the texts of the files are of which its redirections write, or read, or both."""
+        if self._redirected is None:
+            cwd, facts = self.command.cwd, self.facts.paths
+            self._redirected = [(each.writes, text_classes(each.target, cwd, facts)) for each in self.command.redirects]
+        found = [classes for wrote, classes in self._redirected if classes and (writes is None or wrote is writes)]
+        return _NO_CLASSES.union(*found) if found else _NO_CLASSES
+
     @property
     def cwd(self) -> str | None:
         """The folder the command runs in, where it is known."""
@@ -96,7 +120,7 @@ class Seen:
         """The names of the options given, with their dashes."""
         if self._flags is None:
             self._flags = frozenset(option.name for option in self.given.options)
-            self._long = tuple([name for name in self._flags if len(name) >= 5 and name[:2] == "--"])
+            self._long = tuple([name for name in self._flags if len(name) >= _SHORTEST_LONG and name[:2] == "--"])
         return self._flags
 
     def has(self, *names: str) -> bool:
@@ -109,17 +133,24 @@ class Seen:
             return True
         return bool(self._long) and any(_begins(given, names) for given in self._long)
 
+    def given_of(self, names: frozenset[str]) -> frozenset[str]:
+        """Which of these options are given; all of them where a long one may be the beginning of another one."""
+        found = (self.flags if self._flags is None else self._flags) & names
+        for given in self._long:
+            if _begins_other(given, names):
+                return names
+        return found
+
     def values(self, *names: str) -> list[Word]:
         """The values of these options, as often as they are given."""
-        options = self.given.options
-        if not options:
-            return []
-        return [
-            option.value
-            for option in options
-            if option.value is not None
-            and (option.name in names or (len(option.name) > 2 and any(matches(option.name, name) for name in names)))
-        ]
+        found: list[Word] = []
+        for option in self.given.options:
+            value, name = option.value, option.name
+            if value is None:
+                continue
+            if name in names or (len(name) >= _SHORTEST_LONG and name[:2] == "--" and _begins(name, names)):
+                found.append(value)
+        return found
 
     @property
     def perhaps_options(self) -> bool:

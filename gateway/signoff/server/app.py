@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from functools import partial
 from typing import Any, Protocol, cast
 from urllib.parse import parse_qsl
 
@@ -12,6 +13,7 @@ from aiohttp import web
 from aiohttp.web_request import BaseRequest
 from msgspec import Struct
 
+from signoff import aside
 from signoff.errors import InvalidInput, SignoffError
 from signoff.lifecycle import IllegalTransition
 from signoff.model import ApprovalRequest
@@ -61,7 +63,7 @@ class Api:
         except SignoffError as error:
             if isinstance(error, IllegalTransition):
                 return self._defect(request, error)
-            return self._refused(call, error)
+            return await self._refused(call, error)
         except Exception as error:  # the outermost edge: a defect is logged and told apart from a refusal
             return self._defect(request, error)
 
@@ -83,7 +85,7 @@ class Api:
             await body_of(request)
         return await found.handler(call)
 
-    def _refused(self, call: Call, error: SignoffError) -> web.Response:
+    async def _refused(self, call: Call, error: SignoffError) -> web.Response:
         code = code_of(error)
         self._telemetry.http_error(code)
         if error.status >= 500:
@@ -91,7 +93,8 @@ class Api:
         row = error.facts.get("row")
         about = None
         if isinstance(row, ApprovalRequest) and call.who.sees(row):
-            about = approval_of(row, self._door.core.clock.now(), exact=call.who.exact(row))
+            make = partial(approval_of, row, self._door.core.clock.now(), exact=call.who.exact(row))
+            about = await aside.shown(row, make)
         answer = ErrorAnswer(error=facts_of(error), approval=about, cause=error.facts.get("cause"))
         headers = dict(JSON_HEADERS)
         if error.status == 401:

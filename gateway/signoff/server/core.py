@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
+from signoff.allowlist_rows import AllowlistRows
+from signoff.allowlisting import Allowlisting
 from signoff.broker import Broker
 from signoff.catching_up import CatchUps, Listening
 from signoff.keys import Keys
@@ -37,6 +39,11 @@ class Core(Protocol):
     @property
     def keys(self) -> Keys:
         """API keys."""
+        ...
+
+    @property
+    def allowlisting(self) -> Allowlisting | AllowlistRows:
+        """The operators' allowlists."""
         ...
 
     @property

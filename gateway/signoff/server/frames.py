@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+import asyncio
+from functools import cached_property, partial
 
 import msgspec
 
+from signoff import aside
 from signoff.model import ApprovalRequest, Event
 from signoff.ports import Clock
 from signoff.record import approval_of
@@ -18,30 +20,35 @@ class Telling:
     """An event and the request that it is about.
 
     A reader sees either the action as its agent sent it or the action masked, so there are at most two frames however
-    many read. Each is made when the first reader needs it.
+    many read. Each is made when the first reader needs it, that of a long text on a thread.
     """
 
     def __init__(self, event: Event, request: ApprovalRequest | None, clock: Clock) -> None:
         self.event = event
         self.request = request
         self._clock = clock
+        self._frames: dict[bool, bytes] = {}
+        """By `exact`. No `cached_property`: that of Python 3.11 makes all events wait while a thread makes one."""
+        self._making = asyncio.Lock()
 
     @cached_property
     def size_bytes(self) -> int:
         """About how much memory it holds while it waits for a reader."""
         return len(_encode(self.event)) + (0 if self.request is None else len(_encode(self.request)))
 
+    async def sent(self, *, exact: bool) -> bytes:
+        """The frame, made on a thread where there is much to mask, and once for all who want it meanwhile."""
+        if self.request is None or exact in self._frames:
+            return self.frame(exact=exact)
+        async with self._making:
+            return await aside.shown(self.request, partial(self.frame, exact=exact))
+
     def frame(self, *, exact: bool) -> bytes:
         """The server-sent event, with the action unmasked if `exact`."""
-        return self._exact if exact else self._masked
-
-    @cached_property
-    def _exact(self) -> bytes:
-        return self._encoded(exact=True)
-
-    @cached_property
-    def _masked(self) -> bytes:
-        return self._encoded(exact=False)
+        frame = self._frames.get(exact)
+        if frame is None:
+            frame = self._frames[exact] = self._encoded(exact=exact)
+        return frame
 
     def _encoded(self, *, exact: bool) -> bytes:
         event, row = self.event, self.request

@@ -59,7 +59,7 @@ def _told(who: Caller, parts: dict[str, Any]) -> dict[str, Any]:
     own = f"{who.profile}/"
     return {
         part: {name: each for name, each in facts.items() if name.startswith(own)}
-        if part in ("platforms", "hooks")
+        if part in ("platforms", "hooks", "executors")
         else facts
         for part, facts in parts.items()
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 from signoff import aside
@@ -28,6 +29,7 @@ ACTION_CODES = (
     "not_run",
     "not_approved",
     "not_run_yet",
+    "lapsed",
     "changed_since_review",
     "no_executor",
     "forbidden_now",
@@ -35,10 +37,11 @@ ACTION_CODES = (
 )
 
 
-async def _view(call: Call, row: ApprovalRequest) -> KeptAction:
+async def _view(call: Call, row: ApprovalRequest, had: Mapping[str, bool] | None = None) -> KeptAction:
     exact = call.who.exact(row)
-    make = partial(kept_action, row, call.core.clock.now(), exact=exact)
-    return make() if exact else await aside.shown(row.action, make)
+    had = await call.core.staged.had(row.profile) if had is None else had
+    make = partial(kept_action, row, call.core.clock.now(), exact=exact, had=had)
+    return make() if exact else await aside.shown(row, make)
 
 
 async def _list(call: Call) -> Reply:
@@ -63,7 +66,8 @@ async def _list(call: Call) -> Reply:
             following = None
             break
         after = request_key(profile, rows[-1].request_id)
-    return Reply(ActionList(data=[await _view(call, row) for row in found], next=following))
+    had = await staged.had(profile)
+    return Reply(ActionList(data=[await _view(call, row, had) for row in found], next=following))
 
 
 async def _approve(call: Call) -> Reply:

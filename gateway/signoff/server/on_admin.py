@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from signoff import aside
 from signoff.errors import GrantNotFound, InvalidInput, KeyNotFound
 from signoff.server.routes import ADMIN, DECIDE, WATCH, Call, Reply, Route, route
 from signoff.server.views import GrantList, GrantView, KeyList, KeyView, NewKeyView, grant_view, key_view
@@ -11,11 +12,13 @@ from signoff.server.wire import KeyBody, PageQuery
 async def _grants(call: Call) -> Reply:
     query: PageQuery = call.query
     rows = await call.core.broker.grants(call.who.profile, limit=query.limit)
-    return Reply(GrantList(data=[grant_view(row) for row in rows]))
+    exact = (row.exact for row in rows)
+    return Reply(await aside.masked(exact, lambda: GrantList(data=[grant_view(row) for row in rows])))
 
 
 async def _revoke_grant(call: Call) -> Reply:
-    return Reply(grant_view(await call.core.broker.revoke(call.who.profile, call.id, call.who.actor)))
+    row = await call.core.broker.revoke(call.who.profile, call.id, call.who.actor)
+    return Reply(await aside.masked([row.exact], lambda: grant_view(row)))
 
 
 async def _keys(call: Call) -> Reply:

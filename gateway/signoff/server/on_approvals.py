@@ -47,7 +47,7 @@ async def record(call: Call, row: ApprovalRequest) -> Approval:
     """The record as this caller may see it."""
     exact = call.who.exact(row)
     make = partial(approval_of, row, call.core.clock.now(), exact=exact)
-    return make() if exact else await aside.shown(row.action, make)
+    return make() if exact else await aside.shown(row, make)
 
 
 async def _ask(call: Call) -> Reply:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from signoff import aside
 from signoff.checking import Check, check_of
 from signoff.errors import InvalidInput, RequestNotFound, SessionNotFound
 from signoff.model import Elicitation, Tool
@@ -34,7 +37,7 @@ async def _why(call: Call) -> Reply:
     row = await call.core.broker.find(call.who.profile, call.id)
     if not call.who.sees(row):
         raise RequestNotFound
-    return Reply(why_of(row, call.core.profiles.get(row.profile)))
+    return Reply(await aside.shown(row, partial(why_of, row, call.core.profiles.get(row.profile))))
 
 
 async def _card(call: Call) -> Reply:

@@ -118,7 +118,7 @@ class Stream:
         row = told.request
         if not self._wanted(told.event) or not await self._may_see(told.event, row):
             return b""
-        return told.frame(exact=row is not None and self.who.exact(row))
+        return await told.sent(exact=row is not None and self.who.exact(row))
 
     async def _may_see(self, event: Event, row: ApprovalRequest | None) -> bool:
         """An agent sees what is about its own sessions; keys are nobody's business but an operator's."""

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from signoff.server import events, on_about, on_actions, on_admin, on_approvals, on_check, on_drills, on_sessions
+from signoff.server import (
+    events,
+    on_about,
+    on_actions,
+    on_admin,
+    on_allowlist,
+    on_approvals,
+    on_check,
+    on_drills,
+    on_sessions,
+)
 from signoff.server.routes import Route
 
 ROUTES: tuple[Route, ...] = (
@@ -12,6 +22,7 @@ ROUTES: tuple[Route, ...] = (
     *on_actions.ROUTES,
     *on_check.ROUTES,
     *on_admin.ROUTES,
+    *on_allowlist.ROUTES,
     *on_drills.ROUTES,
     *events.ROUTES,
 )

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from signoff.allowlist_rows import Standing
 from signoff.display import shown
 from signoff.drills import DrillPlace
 from signoff.model import Actor, Grant, Key, Notifier, Scope, Session, SessionKind, Turn
@@ -159,6 +160,39 @@ class KeyList(_Out, frozen=True, kw_only=True):
     next: str | None = None
 
 
+class AllowlistLine(_Out, frozen=True, kw_only=True):
+    """A line of the allowlist as it stands, its text unmasked. With a `grant_id` it is that of an "Always"."""
+
+    object: Literal["signoff.allowlist_line"] = "signoff.allowlist_line"
+    id: str
+    list: str
+    text: str
+    grant_id: str | None
+    source: str
+    """The file it was imported from."""
+    by: Actor
+    added_at: datetime
+    removed_at: datetime | None
+    removed_by: Actor | None
+
+
+class AllowlistLines(_Out, frozen=True, kw_only=True):
+    """The whole allowlist: operators' lines first, each kind oldest first."""
+
+    object: Literal["list"] = "list"
+    data: tuple[AllowlistLine, ...]
+    next: str | None = None
+
+
+class AllowlistChange(_Out, frozen=True, kw_only=True):
+    """What came of a change. `left`: lines that were removed before, and stay so."""
+
+    object: Literal["signoff.allowlist_change"] = "signoff.allowlist_change"
+    added: tuple[AllowlistLine, ...]
+    removed: tuple[AllowlistLine, ...]
+    left: tuple[AllowlistLine, ...]
+
+
 class DrillView(_Out, frozen=True, kw_only=True):
     """A drill, and what came of each of its cards."""
 
@@ -279,6 +313,21 @@ def grant_view(row: Grant) -> GrantView:
         expires_at=row.expires_at,
         revoked_at=row.revoked_at,
         revoked_by=row.revoked_by,
+    )
+
+
+def line_view(line: Standing) -> AllowlistLine:
+    """A line as it is shown to operators."""
+    return AllowlistLine(
+        id=line.id,
+        list=line.list,
+        text=line.text,
+        grant_id=line.grant_id,
+        source=line.source,
+        by=line.by,
+        added_at=line.added_at,
+        removed_at=line.removed_at,
+        removed_by=line.removed_by,
     )
 
 

@@ -47,6 +47,12 @@ class PageQuery(_In, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=500)] = 500
 
 
+class AllowlistQuery(_In, frozen=True, kw_only=True):
+    """Which lines."""
+
+    removed: Annotated[bool, Meta(description="Also those that were removed.")] = False
+
+
 class CauseQuery(_In, frozen=True, kw_only=True):
     """Why the turn ends."""
 
@@ -212,6 +218,16 @@ class KeyBody(_In, frozen=True, kw_only=True):
     scope: Scope
     agent: str | None = None
     principal: str | None = None
+
+
+class AllowlistBody(_In, frozen=True, kw_only=True):
+    """Lines to add, and the ids of lines to take out, all in one commit."""
+
+    commands: tuple[str, ...] = ()
+    unattended_commands: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    source: Annotated[str, Meta(max_length=1000, description="The file they were read from.")] = ""
+    again: Annotated[bool, Meta(description="Whether a line that was removed before may come back.")] = True
 
 
 class DrillBody(_In, frozen=True, kw_only=True):

@@ -10,7 +10,9 @@ from urllib.parse import quote, urlsplit
 from signoff.errors import ConfigError, StoreError
 from signoff.model import ApprovalRequest
 from signoff.rows import request_key
+from signoff.stores.looking import looking
 from signoff.stores.migrate import identify, migrations
+from signoff.stores.open import shared
 from signoff.stores.packing import unknown_place
 from signoff.stores.sqlite_errors import explain
 from signoff.stores.sqlite_place import sqlite_path
@@ -23,9 +25,13 @@ WAIT_S = 5.0
 
 
 def requests(url: str, profile: str) -> Iterator[list[ApprovalRequest]]:
-    """Pages of requests as they stand now. Raises `StoreError`, and `ConfigError` for an engine without files."""
+    """Pages of requests as they stand now. Raises `StoreError`, and `ConfigError` for a store that lives in its
+    gateway alone."""
+    if shared(url):
+        yield from _in_database(url, profile)
+        return
     if urlsplit(url).scheme != "sqlite":
-        raise ConfigError("Only a store in an SQLite file can be read beside its gateway.", param="gateway.store")
+        raise ConfigError("memory:// lives in its gateway alone and cannot be read beside it.", param="gateway.store")
     path = sqlite_path(url)
     if not path.exists():
         raise StoreError(f"There is no store {path} yet: no question was ever asked.")
@@ -40,6 +46,18 @@ def requests(url: str, profile: str) -> Iterator[list[ApprovalRequest]]:
             yield from _pages(db, profile)
         except sqlite3.Error as error:
             raise explain(error, path) from error
+
+
+def _in_database(url: str, profile: str) -> Iterator[list[ApprovalRequest]]:
+    with looking(url) as (store, runner):
+        after: str | None = None
+        while True:
+            rows = runner.run(store.find(ApprovalRequest, "profile", profile, limit=PAGE, after=after))
+            if rows:
+                yield rows
+            if len(rows) < PAGE:
+                return
+            after = request_key(profile, rows[-1].request_id)
 
 
 def _pages(db: sqlite3.Connection, profile: str) -> Iterator[list[ApprovalRequest]]:

@@ -121,6 +121,8 @@ class MemoryStore:
     pure shows itself.
     """
 
+    shared = False
+
     def __init__(self, clock: Clock, *, replay: int = 1) -> None:
         if replay < 1:
             raise ValueError("a change runs at least once")

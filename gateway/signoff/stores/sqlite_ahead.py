@@ -20,6 +20,8 @@ from signoff.stores.sqlite_shapes import SHAPES, WHOLE, Shape, decoded
 
 R = TypeVar("R", bound=Struct)
 
+_decode_pairs = msgspec.json.Decoder(list[tuple[str, str]]).decode
+
 FROM_ROWS = 4
 """Smaller finds cost no more one by one."""
 
@@ -52,31 +54,36 @@ class ReadAhead:
         for path, row_type in PARENTS.get(shape.table.row, ()):
             column = shape.table.columns[path]
             parents = dict.fromkeys(key for row in rows if (key := column(row)) is not None)
-            self.follow(SHAPES[row_type], self._parents(SHAPES[row_type], list(parents)))
+            self.follow(SHAPES[row_type], self._rows(SHAPES[row_type], list(parents)))
 
     def _children(self, shape: Shape[Any], path: str, keys: list[str]) -> None:
         known = self._found.setdefault((shape.name, path), {})
         new: dict[str, list[Any]] = {key: [] for key in keys if key not in known}
-        column = shape.table.columns[path]
-        for row in self._rows(shape, path, list(new), " ORDER BY ord, key"):
-            new[str(column(row))].append(row)
+        if new:
+            query = f"SELECT json_array(key, {path}) AS row FROM {shape.name} WHERE {path} IN (SELECT value FROM json_each(?)) ORDER BY ord, key"  # noqa: E501, S608  # names from rows.TABLES
+            pairs = _decode_pairs(self._whole(query, list(new)) or b"[]")
+            # Often they are what was found at first, and known already.
+            for (_, value), row in zip(pairs, self._rows(shape, [key for key, _ in pairs]), strict=True):
+                new[value].append(row)
         known.update(new)
 
-    def _parents(self, shape: Shape[Any], keys: list[str]) -> list[Any]:
+    def _rows(self, shape: Shape[Any], keys: list[str]) -> list[Any]:
+        """The rows with these keys, in their order, without those that do not exist."""
         known = self._cache.rows(shape.name)
         new = [key for key in keys if key not in known]
-        self._rows(shape, "key", new, "")
-        for key in new:
-            if key not in known:
-                self._cache.keep(shape.name, key, None, len(key))
+        if new:
+            whole = self._whole(f"SELECT row FROM {shape.name} WHERE key IN (SELECT value FROM json_each(?))", new)  # noqa: S608  # the same
+            if whole is not None:
+                kept_rows(self._cache, shape, whole)
+            for key in new:
+                if key not in known:
+                    self._cache.keep(shape.name, key, None, len(key))
         return [row for key in keys if (row := known[key].row) is not None]
 
-    def _rows(self, shape: Shape[Any], column: str, values: list[str], order: str) -> list[Any]:
-        if not values:
-            return []
-        query = f"SELECT row FROM {shape.name} WHERE {column} IN (SELECT value FROM json_each(?)){order}"  # noqa: S608  # names from rows.TABLES
-        (whole,) = self._db.execute(WHOLE.format(query), (msgspec.json.encode(values),)).fetchone()
-        return [] if whole is None else kept_rows(self._cache, shape, whole)
+    def _whole(self, query: str, values: list[str]) -> bytes | None:
+        """What the query finds for these values, as one JSON list."""
+        found: tuple[bytes | None] = self._db.execute(WHOLE.format(query), (msgspec.json.encode(values),)).fetchone()
+        return found[0]
 
 
 def kept_rows(cache: Cache, shape: Shape[R], whole: bytes) -> list[R]:

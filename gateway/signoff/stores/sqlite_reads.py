@@ -74,8 +74,10 @@ class Reads:
     async def due(self, row: type[R], now: datetime, *, limit: int) -> list[R]:
         """Rows whose due time has come."""
         shape: Shape[R] = SHAPES[row]
-        if limit <= INLINE_ROWS:
-            return self._due(self._near, shape, now, limit)
+        # Mostly few are due; only where there are more, they are read in the thread.
+        rows = self._due(self._near, shape, now, min(limit, INLINE_ROWS))
+        if limit <= INLINE_ROWS or len(rows) < INLINE_ROWS:
+            return rows
         return await self._far_away(lambda db: self._due(db, shape, now, limit))
 
     def next_due(self, row: type[Struct]) -> datetime | None:

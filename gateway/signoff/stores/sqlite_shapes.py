@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from signoff.errors import StoreCorrupt
-from signoff.rows import TABLES, Table
+from signoff.rows import TABLES, Columns, Table
 from signoff.stores.packing import due_of, urgency_of
 
 R = TypeVar("R", bound=Struct)
@@ -45,8 +45,10 @@ class Shape(Generic[R]):
         self.places = {path: self.columns.index(path) for path in table.columns}
         """Where each look-up column stands in `columns`."""
         self.order: Callable[[R], float] = table.order or (lambda row: 0.0)
-        self.values = _values_of(table, self.order)
-        """The row's columns, in the order of `columns`."""
+        self.around = _around(table, self.order)
+        """The row's columns in the order of `columns`, given those of the table."""
+        self.first = len(self.columns) - len(table.columns)
+        """Where the table's own columns begin in `columns`."""
         self.select = f"SELECT row FROM {self.name} WHERE key = ?"  # noqa: S608  # names from rows.TABLES
         self.delete = f"DELETE FROM {self.name} WHERE key = ?"  # noqa: S608  # the same
         cleared = ", ".join(f"{path} = NULL" for path in sorted(table.unique))
@@ -60,6 +62,10 @@ class Shape(Generic[R]):
         self.next_urgency = f"SELECT min(urgency) FROM {self.name} WHERE due_at IS NOT NULL AND urgency > ?"  # noqa: S608  # the same
         self._finds = {path: self._find(path) for path in table.columns}
         self._finds_after = {path: self._find(path, after=True) for path in table.columns}
+
+    def values(self, row: R) -> Values:
+        """The row's columns, in the order of `columns`."""
+        return self.around(row, self.table.values(row))
 
     def find(self, path: str, *, after: bool = False) -> str:
         """Rows of (value, limit), or of (value, order, key, limit) after a place, as one JSON list."""
@@ -75,28 +81,31 @@ class Shape(Generic[R]):
         )
 
 
-def _values_of(table: Table[R], order: Callable[[R], float]) -> Callable[[R], Values]:
-    due, urgency, values = table.due, table.urgency, table.values
+def _around(table: Table[R], order: Callable[[R], float]) -> Callable[[R, Columns], Values]:
+    due, urgency = table.due, table.urgency
 
-    def with_urgency(row: R) -> Values:
-        return order(row), due_of(table, row), urgency_of(table, row), *values(row)
+    def with_urgency(row: R, columns: Columns) -> Values:
+        return order(row), due_of(table, row), urgency_of(table, row), *columns
 
-    def with_due(row: R) -> Values:
-        return order(row), due_of(table, row), *values(row)
+    def with_due(row: R, columns: Columns) -> Values:
+        return order(row), due_of(table, row), *columns
 
-    def plain(row: R) -> Values:
-        return order(row), *values(row)
+    def plain(row: R, columns: Columns) -> Values:
+        return order(row), *columns
 
     # Written out, since they run at every put; a table with an urgency also has a due time.
     return with_urgency if urgency else with_due if due else plain
 
 
 @cache
-def upsert_sql(name: str, columns: tuple[str, ...], count: int) -> str:
-    """Insert `count` rows of (key, row, *columns), or set those columns of the rows that exist."""
+def upsert_sql(name: str, columns: tuple[str, ...], sets: tuple[str, ...], count: int) -> str:
+    """Insert `count` rows of (key, row, *columns), or set the row and the columns `sets` of those that exist.
+
+    SQLite rewrites every index over a column that is set, also where it is set to what it was.
+    """
     fields = ("key", "row", *columns)
     marks = "(" + ", ".join("?" * len(fields)) + ")"
-    changes = ", ".join(f"{field} = excluded.{field}" for field in fields[1:])
+    changes = ", ".join(f"{field} = excluded.{field}" for field in ("row", *sets))
     return (
         f"INSERT INTO {name} ({', '.join(fields)}) VALUES {', '.join([marks] * count)}"  # noqa: S608  # names from rows.TABLES
         f" ON CONFLICT (key) DO UPDATE SET {changes}"

@@ -1,10 +1,10 @@
-"""One change's transaction on the writing connection: it reads through its group's layers and stages over them."""
+"""One change's transaction on the writing connection: it reads and stages through its group's layers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -15,24 +15,23 @@ from signoff.stores.packing import pack, require_column
 from signoff.stores.sqlite_ahead import FROM_ROWS, ReadAhead
 from signoff.stores.sqlite_layers import Layers
 from signoff.stores.sqlite_shapes import SHAPES, Shape
-from signoff.stores.staged import Staged
+from signoff.stores.staged import Before
 
 R = TypeVar("R", bound=Struct)
-
-_UNSET: Any = object()
 
 EventRow = tuple[int, str, int, str | None, bytes]
 """pos, profile, seq, session, event: a row of the event log."""
 
 
 class SqliteTx:
-    """The `Tx` port. It writes nothing: a change that raises has nothing to take back."""
+    """The `Tx` port. It stages rows in its group, which takes them back from a change that raises."""
 
-    __slots__ = ("_ahead", "_events", "_layers", "_over", "now", "staged")
+    __slots__ = ("_ahead", "_events", "_layers", "_over", "journal", "now")
 
     def __init__(self, layers: Layers, now: datetime, ahead: ReadAhead | None = None) -> None:
         self.now = now
-        self.staged: dict[type[Struct], Staged[Any]] = {}
+        self.journal: list[Before] = []
+        """What stood in the group for each row that this change staged, in order."""
         self._layers = layers
         self._ahead = ahead
         self._over = False
@@ -42,9 +41,6 @@ class SqliteTx:
         """The row as this change sees it, or None."""
         if self._over:
             raise _ended()
-        staged = self.staged.get(row)
-        if staged is not None and (found := staged.rows.get(key, _UNSET)) is not _UNSET:
-            return cast("R | None", found)
         return self._layers.get(row, key)
 
     def find(self, row: type[R], path: str, value: str, *, limit: int | None = None) -> list[R]:
@@ -53,23 +49,27 @@ class SqliteTx:
             raise _ended()
         shape: Shape[R] = SHAPES[row]
         require_column(shape.table, path)
-        staged = self.staged.get(row)
-        found = None if self._ahead is None else self._ahead.found(shape.name, path, value)
-        if found is None:
-            found = self._layers.find(
-                shape, path, value, None if limit is None else limit + (len(staged.rows) if staged else 0)
-            )
-            if self._ahead is not None and len(found) >= FROM_ROWS:
-                self._ahead.follow(shape, found)
-        return found[:limit] if staged is None else staged.over(found, path, value, limit)
+        if self._ahead is None:
+            return self._layers.find(shape, path, value, limit)
+        fetched = self._ahead.found(shape.name, path, value)
+        if fetched is not None:
+            return self._layers.of(row).over(fetched, path, value, limit)
+        found = self._layers.find(shape, path, value, limit)
+        if len(found) >= FROM_ROWS:
+            self._ahead.follow(shape, found)
+        return found
 
     def put(self, row: Struct) -> None:
         """Stage a row."""
-        self._of(type(row)).put(row)
+        if self._over:
+            raise _ended()
+        self.journal.append(self._layers.of(type(row)).put(row))
 
     def delete(self, row: Struct) -> None:
         """Stage a removal."""
-        self._of(type(row)).delete(row)
+        if self._over:
+            raise _ended()
+        self.journal.append(self._layers.of(type(row)).delete(row))
 
     def emit(self, event: Event) -> None:
         """Stage an event."""
@@ -80,7 +80,7 @@ class SqliteTx:
     @property
     def wrote(self) -> bool:
         """Something of it has to be made durable."""
-        return bool(self.staged or self._events)
+        return bool(self.journal or self._events)
 
     def end(self) -> None:
         """No further use: a change that kept the transaction must not write into the next one."""
@@ -102,14 +102,6 @@ class SqliteTx:
                 request = self.get(ApprovalRequest, request_key(event.profile, event.request_id))
             changes.append(Change(numbered, request))
         return log, changes
-
-    def _of(self, row: type[Struct]) -> Staged[Any]:
-        if self._over:
-            raise _ended()
-        staged = self.staged.get(row)
-        if staged is None:
-            staged = self.staged[row] = Staged(SHAPES[row].table)
-        return staged
 
 
 def _ended() -> StoreError:

@@ -80,6 +80,8 @@ class Writer:
         self._idle = asyncio.Event()
         self._idle.set()
         self._busy = False
+        self._settling: Layers | None = None
+        """The rows of the last durable group, until the cache has taken them over."""
         self._cache = Cache()
         self._log = _EventNumbers(db)
         self.failure: StoreError | None = None
@@ -124,6 +126,11 @@ class Writer:
 
     def _next_group(self, loop: asyncio.AbstractEventLoop) -> None:
         self._scheduled = False
+        try:
+            self._settle()
+        except BaseException:  # the process is told to end, or is out of memory
+            self._schedule(loop)
+            raise
         if not self._jobs:
             self._idle.set()
             return
@@ -202,12 +209,16 @@ class Writer:
                 job.future.set_result(job.result)
             else:
                 job.future.set_exception(job.error)
-        try:
-            if error is None:
-                group.layers.settle()
-        finally:
-            # The callers woken above come first, so that what they ask for next is in the next group.
-            self._schedule(loop)
+        if error is None:
+            self._settling = group.layers
+        # The callers woken above come first, so that what they ask for next is in the next group.
+        self._schedule(loop)
+
+    def _settle(self) -> None:
+        """Let the cache take over what is durable. It is done after the callers were woken, who would wait for it."""
+        layers, self._settling = self._settling, None
+        if layers is not None:
+            layers.settle()
 
     def _fail(self, group: Group, error: BaseException) -> None:
         self._log.forget()
@@ -240,23 +251,26 @@ class Writer:
         mark = self._log.mark()
         try:
             job.result = job.change(tx)
-            group.layers.check(tx.staged)
+            group.layers.check(tx.journal)
             events, job.changes = tx.numbered(self._log.number)
         except sqlite3.Error:
             raise
         except StopIteration as error:  # a future cannot carry it
-            self._log.rewind(mark)
+            self._take_back(group, tx, mark)
             job.error = RuntimeError("the change raised StopIteration")
             job.error.__cause__ = error
         except Exception as error:  # whatever a change raises is its caller's
-            self._log.rewind(mark)
+            self._take_back(group, tx, mark)
             job.error = error
         else:
-            group.layers.merge(tx.staged)
             group.events.extend(events)
             group.wrote = group.wrote or tx.wrote
         finally:
             tx.end()
+
+    def _take_back(self, group: Group, tx: SqliteTx, mark: int) -> None:
+        group.layers.take_back(tx.journal)
+        self._log.rewind(mark)
 
     def _close_group(self, group: Group) -> None:
         group.layers.write()

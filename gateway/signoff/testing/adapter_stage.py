@@ -28,7 +28,7 @@ from signoff.model import (
 from signoff.ports import ChatAdapter, HookRoute
 from signoff.testing.clock import FakeClock
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 """Real seconds within which anything over loopback has happened."""
 POISON = "poison"
 """A message with this text fails in the suite's inbox each time."""

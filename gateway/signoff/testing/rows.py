@@ -8,6 +8,7 @@ from typing import Any
 
 from signoff.model import (
     Actor,
+    AllowlistEntry,
     ApprovalRequest,
     Command,
     Copy,
@@ -95,6 +96,9 @@ EVERY_ROW = (
         by=Actor(type="person"),
         request_id="r1",
         created_at=T0,
+    ),
+    AllowlistEntry(
+        profile="default", entry_id="e1", list="commands", text="make *", by=Actor(type="person"), created_at=T0
     ),
     Key(key_id="k1", profile="default", scope="agent", secret_sha256="", created_at=T0),
     Note(name="offset", value="12"),

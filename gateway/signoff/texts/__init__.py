@@ -27,22 +27,32 @@ class TextError(SignoffError):
     code = "text_error"
 
 
-class _Pattern(msgspec.Struct, frozen=True):
-    """A text taken apart: literal pieces, each followed by the name of a place (None after the last)."""
+class _Sentence(msgspec.Struct, frozen=True):
+    """A text with plain places `{name}` in it, checked when it was read; `fixed` is it where there are none."""
 
-    pieces: tuple[tuple[str, str | None], ...]
+    template: str
     names: frozenset[str]
+    fixed: str | None
 
     def fill(self, values: dict[str, Value]) -> str:
-        if not self.names:
-            return self.pieces[0][0] if self.pieces else ""
-        filled: list[str] = []
-        for literal, name in self.pieces:
-            filled.append(literal)
-            if name is not None:
-                value = values[name]
-                filled.append(value if isinstance(value, str) else written(value))
-        return "".join(filled)
+        if self.fixed is not None:
+            return self.fixed
+        for name, value in values.items():
+            if not isinstance(value, str):
+                values[name] = f"{value:,}"
+        return self.template.format_map(values)
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """What stands under a key: its sentences, and the names of all values that it wants, the count included."""
+
+    one: _Sentence
+    other: _Sentence
+    names: frozenset[str]
+
+    @property
+    def forms(self) -> tuple[_Sentence, ...]:
+        return (self.other,) if self.one is self.other else (self.one, self.other)
 
 
 class Catalogue:
@@ -51,8 +61,7 @@ class Catalogue:
     def __init__(self, language: str, tree: dict[str, Any]) -> None:
         """Take a parsed catalogue file. Raises TextError for a text that is malformed."""
         self.language = language
-        self._texts: dict[str, dict[str, _Pattern]] = {}
-        self._names: dict[str, frozenset[str]] = {}
+        self._texts: dict[str, _Entry] = {}
         self._collect("", tree)
 
     @staticmethod
@@ -71,19 +80,20 @@ class Catalogue:
 
         Raises TextError for an unknown key, a missing value, or a value the text has no place for.
         """
-        forms = self._texts.get(key)
-        if forms is None:
-            raise TextError(f"there is no text {key!r} in the catalogue {self.language!r}")
-        expected = self._names.get(key) or self.placeholders(key)
-        if values.keys() != expected:
-            missing, surplus = sorted(expected - values.keys()), sorted(values.keys() - expected)
+        return self.filled(key, values)
+
+    def filled(self, key: str, values: dict[str, Value]) -> str:
+        """As `text`, with values that are the text's own from now on: its numbers are written into them."""
+        entry = self._texts.get(key) or self._entry(key)
+        if values.keys() != entry.names:
+            missing, surplus = sorted(entry.names - values.keys()), sorted(values.keys() - entry.names)
             raise TextError(f"text {key!r}: missing values {missing}, values without a place {surplus}")
-        if len(forms) == 1:
-            return forms["other"].fill(values)
+        if entry.one is entry.other:
+            return entry.other.fill(values)
         count = values[_PLURAL_BY]
         if not isinstance(count, int):
             raise TextError(f"text {key!r} has plural forms, so its count must be a number, not {count!r}")
-        return forms[plural_form(count)].fill(values)
+        return (entry.one if plural_form(count) == "one" else entry.other).fill(values)
 
     def keys(self) -> frozenset[str]:
         """Return every key of this catalogue."""
@@ -91,39 +101,36 @@ class Catalogue:
 
     def placeholders(self, key: str) -> frozenset[str]:
         """Return the names of the values a text needs. Raises TextError for an unknown key."""
-        known = self._names.get(key)
-        if known is not None:
-            return known
-        if key not in self._texts:
-            raise TextError(f"there is no text {key!r} in the catalogue {self.language!r}")
-        forms = self._texts[key]
-        names = frozenset[str]().union(*(form.names for form in forms.values()))
-        self._names[key] = names | {_PLURAL_BY} if len(forms) > 1 else names
-        return self._names[key]
+        return self._entry(key).names
 
     def forms(self, key: str) -> tuple[str, ...]:
         """Return the raw texts of a key, every plural form of it, with their places as `{name}`."""
-        if key not in self._texts:
-            raise TextError(f"there is no text {key!r} in the catalogue {self.language!r}")
         return tuple(
-            "".join(literal + ("" if name is None else f"{{{name}}}") for literal, name in form.pieces)
-            for form in self._texts[key].values()
+            form.template.format_map({name: f"{{{name}}}" for name in form.names}) for form in self._entry(key).forms
         )
+
+    def _entry(self, key: str) -> _Entry:
+        entry = self._texts.get(key)
+        if entry is None:
+            raise TextError(f"there is no text {key!r} in the catalogue {self.language!r}")
+        return entry
 
     def _collect(self, prefix: str, table: dict[str, Any]) -> None:
         for name, entry in table.items():
             key = f"{prefix}{name}"
             if isinstance(entry, str):
-                self._texts[key] = {"other": _parse(key, entry)}
+                other = _parse(key, entry)
+                self._texts[key] = _Entry(other, other, other.names)
             elif isinstance(entry, dict) and entry.keys() == _FORMS:
-                self._texts[key] = {form: _parse(key, text) for form, text in entry.items()}
+                one, other = _parse(key, entry["one"]), _parse(key, entry["other"])
+                self._texts[key] = _Entry(one, other, one.names | other.names | {_PLURAL_BY})
             elif isinstance(entry, dict):
                 self._collect(f"{key}.", entry)
             else:
                 raise TextError(f"text {key!r} must be a sentence or a table, not {entry!r}")
 
 
-def _parse(key: str, text: str) -> _Pattern:
+def _parse(key: str, text: str) -> _Sentence:
     try:
         parts = list(string.Formatter().parse(text))
     except ValueError as error:
@@ -131,8 +138,8 @@ def _parse(key: str, text: str) -> _Pattern:
     for _, name, spec, conversion in parts:
         if name is not None and (not name.isidentifier() or spec or conversion):
             raise TextError(f"text {key!r}: a place is a plain name like {{person}}, not {name!r}")
-    pieces = tuple((literal, name) for literal, name, _, _ in parts)
-    return _Pattern(pieces, frozenset(name for _, name in pieces if name is not None))
+    names = frozenset(name for _, name, _, _ in parts if name is not None)
+    return _Sentence(text, names, None if names else text.format_map({}))
 
 
 def plural_form(count: int) -> str:

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from signoff.allowlist_file import KEYS, AllowlistError, AllowlistFile, Entries, Mark
-from signoff.allowlisting import entry_of
+from signoff.allowlist_file import KEYS, AllowlistError, AllowlistFile, Entries, Mark, entry_of
 from signoff.policy.deny import pattern_parts
 
 
@@ -226,3 +225,39 @@ def test_whatever_is_added_is_read_again(commands: list[str], tmp_path_factory: 
     file.remove(commands[::2])
     assert file.read().commands == tuple(commands[1::2])
     assert set(KEYS) >= {"commands"}
+
+
+texts = st.lists(st.sampled_from(["make", "git push *", 'say "x"', "two\nlines", "\\*"]), unique=True)
+
+
+@settings(max_examples=25)
+@given(before=st.tuples(texts, texts), after=st.tuples(texts, texts))
+def test_a_file_becomes_what_it_is_told_and_keeps_its_comments(
+    before: tuple[list[str], list[str]], after: tuple[list[str], list[str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    file = AllowlistFile(tmp_path_factory.mktemp("become") / "allowlist.toml")
+    file.become(Entries(commands=tuple(before[0]), unattended_commands=tuple(before[1])))
+    file.path.write_text(f"# head\n{file.path.read_text()}# tail\n")
+    wanted = Entries(commands=tuple(after[0]), unattended_commands=tuple(after[1]))
+    file.become(wanted)
+    found = file.read()
+    assert (set(found.commands), set(found.unattended_commands)) == (set(after[0]), set(after[1]))
+    assert (len(found.commands), len(found.unattended_commands)) == (len(after[0]), len(after[1]))
+    kept = [text for text in before[0] if text in after[0]]
+    assert list(found.commands[: len(kept)]) == kept, "in its order"
+    text = file.path.read_text()
+    assert text.startswith("# head\n")
+    assert "\n# tail\n" in text
+    assert not file.become(found), "again, nothing is written"
+    assert file.path.read_text() == text
+
+
+def test_what_is_no_list_becomes_one_and_other_lines_stay(file: AllowlistFile) -> None:
+    written(file, 'commands = "make"  # wrong\nother = 1\n')
+    assert file.become(Entries(commands=("make",)))
+    assert file.read().commands == ("make",)
+    assert "other = 1" in file.path.read_text()
+    file.path.write_text("commands = [")
+    with pytest.raises(AllowlistError):
+        file.become(Entries(commands=("make",)))
+    assert file.path.read_text() == "commands = ["

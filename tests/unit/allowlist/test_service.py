@@ -112,6 +112,7 @@ async def test_a_line_taken_out_while_no_gateway_was_up_ends_it_too(tmp_path: Pa
     async with gateway(tmp_path) as made:
         await always(made, CLEAN)
         await soon(lambda: filed(made))
+        await until(lambda: CLEAN in lines(tmp_path))
     allowlist_path(tmp_path / "state", "default").write_text("commands = []\n")
     async with gateway(tmp_path) as made:
         assert "always" not in await live(made)

@@ -131,7 +131,7 @@ def test_a_door_to_a_loop_that_stops_lets_its_callers_go() -> None:
 
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(door.call, forever)
-        assert entered.wait(5)
+        assert entered.wait(60)
         loop.call_soon_threadsafe(loop.stop)
         with pytest.raises(DoorClosed, match="The gateway was stopped"):
             call.result(5)
@@ -192,7 +192,7 @@ def test_an_interrupt_before_the_wait_has_begun_cancels_too(how_far: str, monkey
         if how_far != "not handed over":
             hand_over(start)
         if how_far == "begun":
-            assert began.wait(5)
+            assert began.wait(60)
         raise KeyboardInterrupt
 
     async def forever() -> None:

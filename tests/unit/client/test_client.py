@@ -205,7 +205,7 @@ async def test_a_gateway_that_never_answered_is_unreachable(gateway: FakeGateway
 
 async def test_in_a_given_turn_too(gateway: FakeGateway) -> None:
     await gateway.down()
-    async with Client(gateway.url, session_id="s", unreachable_after_s=0.3, environ={}) as client, asyncio.timeout(10):
+    async with Client(gateway.url, session_id="s", unreachable_after_s=0.3, environ={}) as client, asyncio.timeout(60):
         with pytest.raises(GatewayUnreachable):
             await client.request(ACTION, turn_id="t")
 

@@ -237,7 +237,7 @@ async def test_both_stories_of_one_that_ran_again_name_each_other(here: Place) -
     told = await story(here, await here.core.broker.get("default", row.request_id))
     old = told[-1]
     assert "shown" in [step.word for step in told]
-    assert f"A person had it run once more, as {again.short_id}." in old.text and old.link == again.short_id
+    assert f"A person wanted it run once more, as {again.short_id}." in old.text and old.link == again.short_id
     first, second = (await story(here, again))[:2]
     assert (second.word, second.text) == ("shown", f"console:ops, on the card of {row.short_id}")
     assert (first.word, first.link) == ("run again", row.short_id)

@@ -219,7 +219,7 @@ def _in_thread(work: Callable[[], Context]) -> Context:
     found: list[Context] = []
     thread = threading.Thread(target=lambda: found.append(work()))
     thread.start()
-    thread.join(10)
+    thread.join(60)
     return found[0]
 
 
@@ -253,7 +253,7 @@ def test_carried_work_may_run_at_the_same_time() -> None:
     barrier = threading.Barrier(2)
 
     def work(number: int) -> tuple[str | None, int]:
-        barrier.wait(10)
+        barrier.wait(60)
         return current().session_id, number
 
     with bind("s", kind="chat"):

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.tables import every
 from tests.unit.core.harness import BY_ANN, World
 
 from signoff.endings import Ending, ending
@@ -107,7 +108,7 @@ def first_line(found: Ending) -> str:
     return "".join(span.text for span in found.status[0].spans)
 
 
-@pytest.mark.parametrize("row", EVERY, ids=name_of)
+@every("row", EVERY, ids=name_of)
 def test_every_surface_agrees(row: ApprovalRequest) -> None:
     found = said(row)
     word = WORDS[row.outcome or ""]
@@ -123,7 +124,7 @@ def test_every_surface_agrees(row: ApprovalRequest) -> None:
     assert record["execution"]["state"] == row.execution.state
 
 
-@pytest.mark.parametrize("row", EVERY, ids=name_of)
+@every("row", EVERY, ids=name_of)
 def test_what_must_not_run_says_so_first(row: ApprovalRequest) -> None:
     found = said(row)
     may_run = row.outcome == "approved" and row.execution.state in ("none", "claimed")
@@ -140,7 +141,7 @@ def test_what_must_not_run_says_so_first(row: ApprovalRequest) -> None:
         assert f"({cause})" in found.message
 
 
-@pytest.mark.parametrize("row", EVERY, ids=name_of)
+@every("row", EVERY, ids=name_of)
 def test_only_a_person_denies(row: ApprovalRequest) -> None:
     found = said(row)
     everything = " ".join([found.message, found.summary, *("".join(s.text for s in b.spans) for b in found.status)])
@@ -153,7 +154,7 @@ def test_only_a_person_denies(row: ApprovalRequest) -> None:
         assert "is not consent" in found.message
 
 
-@pytest.mark.parametrize("row", EVERY, ids=name_of)
+@every("row", EVERY, ids=name_of)
 def test_not_run_stands_only_where_nothing_was_started(row: ApprovalRequest) -> None:
     text = " ".join("".join(s.text for s in b.spans) for b in said(row).status).lower()
     started = row.outcome == "approved" and row.execution.claimed_at is not None
@@ -163,7 +164,7 @@ def test_not_run_stands_only_where_nothing_was_started(row: ApprovalRequest) -> 
         assert "not run" in text
 
 
-@pytest.mark.parametrize("row", EVERY, ids=name_of)
+@every("row", EVERY, ids=name_of)
 def test_the_agent_reads_no_names_and_no_more_than_a_quoted_reason(row: ApprovalRequest) -> None:
     message = said(row).message
     assert "Ann" not in message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.tables import every
 
 from signoff import lifecycle
 from signoff.lifecycle import DELIVERY, EXECUTION, REQUEST, TABLES, IllegalTransition, Table, allows, apply, mermaid
@@ -27,7 +28,7 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "state", "event"), PAIRS)
+@every("name, state, event", PAIRS)
 def test_every_pair(name: str, state: str, event: str) -> None:
     table = TABLES[name]
     if (state, event) in table:

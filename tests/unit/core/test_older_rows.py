@@ -41,7 +41,7 @@ def written_before(path: Path, rows: list[Any]) -> None:
             values |= {"key": table.key(row), "ord": table.order(row) if table.order else 0.0}
             values["row"] = msgspec.json.encode(plain)
             names, marks = ", ".join(values), ", ".join("?" * len(values))
-            db.execute(f"INSERT INTO {table.name} ({names}) VALUES ({marks})", list(values.values()))  # noqa: S608  # names from rows.TABLES
+            db.execute(f"INSERT INTO {table.name} ({names}) VALUES ({marks})", list(values.values()))
     db.close()
 
 

@@ -53,7 +53,7 @@ class KeptWorld(World):
             if not settings.command and not settings.url:
                 self.executors.register("default", name, self._run)
         self.executing = Executing(store, clock, self.executors)
-        self.staged = Staged(store, self.broker, self.executing)
+        self.staged = Staged(store, self.broker, self.executing, clock)
         self.gate = Gate(store, self.broker, self.sessions, self.executors, "deny")
         self._loop: asyncio.Task[None] | None = None
 
@@ -91,7 +91,7 @@ class KeptWorld(World):
 
     async def until_ended(self, row: ApprovalRequest) -> ApprovalRequest:
         """The row once its run has ended: what runs ends by itself, whatever the clock says."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (found := await self.row(row)).execution.state in ("none", "claimed"):
                 await settle(1)
         return found

@@ -76,7 +76,7 @@ class Racer:
         executors = Executors(profiles, clock)
         executors.register("default", "writer", self.write)
         broker = Broker(watched, clock, profiles, lambda _: frozenset())
-        staged = Staged(watched, broker, Executing(watched, clock, executors))
+        staged = Staged(watched, broker, Executing(watched, clock, executors), clock)
         try:
             return dict(Counter([await _answer(staged, each) for each in self.order.ids]))
         finally:

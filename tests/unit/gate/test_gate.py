@@ -26,7 +26,7 @@ DEFERRED = replace(GATE, default_mode="deferred")
 
 async def answered(world: KeptWorld, choice: str = "once") -> ApprovalRequest:
     """Answer the question that waits; it."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not (rows := await world.broker.pending("default")):  # noqa: ASYNC110  # another task asks
             await asyncio.sleep(0)
     await world.decide(rows[0], choice)
@@ -87,7 +87,7 @@ async def test_a_call_that_is_cancelled_while_it_runs_may_have_run(world: KeptWo
 
     asked = asyncio.ensure_future(call(world, run=run))
     row = await answered(world)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await begun.wait()
     asked.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -259,7 +259,7 @@ async def test_what_is_done_to_the_arguments_later_changes_nothing(world: KeptWo
         arguments.clear()
 
     asked = asyncio.ensure_future(world.gate.call(MAIL.name, given, session_id="s", run=run))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not (rows := await world.broker.pending("default")):
             await asyncio.sleep(0)
             given["to"].append("everybody")

@@ -417,7 +417,7 @@ async def test_the_commands_for_what_nobody_knows(front: Front, local: Kept) -> 
     assert (await told(front, "actions", "replay", "--did-run", one)).endswith(": succeeded.\n")
     assert (await told(front, "actions", "replay", "--again", other)).endswith(": approved, waits for its executor.\n")
     again = (await local.core.staged.actions("default"))[-1]
-    assert f"unknown: it may have run; run again as {again.short_id}" in await told(front, "actions")
+    assert f"unknown: it may have run; to be run again as {again.short_id}" in await told(front, "actions")
     assert f"as {again.short_id}; look at that one" in await told(front, "actions", "replay", "--again", other, code=1)
 
 

@@ -21,7 +21,7 @@ async def test_a_claimant_that_lives_keeps_its_claim(world: KeptWorld) -> None:
     row = await approved(world)
     world.hold = asyncio.Event()
     running = asyncio.ensure_future(world.staged.replay("default", row.request_id))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not world.ran:  # noqa: ASYNC110  # as above
             await asyncio.sleep(0)
     for _ in range(4):
@@ -36,14 +36,14 @@ async def test_a_claimant_that_lives_keeps_its_claim(world: KeptWorld) -> None:
 
 async def asleep_again(world: KeptWorld) -> None:
     """Return once the renewal waits for its next time: a clock moved before that would not wake it."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while world.clock.sleeping == 0:  # noqa: ASYNC110  # the clock tells nobody
             await asyncio.sleep(0)
 
 
 async def renewed(world: KeptWorld, row: ApprovalRequest) -> None:
     """Return once the claim holds for more than half of its length."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             found = await world.row(row)
             assert found.claim_by is not None
@@ -135,7 +135,7 @@ async def test_a_gateway_that_stops_in_the_middle_leaves_unknown(
     row = await approved(world)
     world.hold = asyncio.Event()
     running = asyncio.ensure_future(world.staged.replay("default", row.request_id))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not world.ran:  # noqa: ASYNC110  # as above
             await asyncio.sleep(0)
     await world.executing.aclose(0.0)
@@ -150,7 +150,7 @@ async def test_what_runs_may_end_while_the_gateway_stops(world: KeptWorld) -> No
     row = await approved(world)
     world.hold = asyncio.Event()
     running = asyncio.ensure_future(world.staged.replay("default", row.request_id))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not world.ran:  # noqa: ASYNC110  # as above
             await asyncio.sleep(0)
     asyncio.get_running_loop().call_later(0.01, world.hold.set)
@@ -162,7 +162,7 @@ async def test_a_caller_that_goes_away_does_not_stop_the_run(world: KeptWorld) -
     row = await approved(world)
     world.hold = asyncio.Event()
     caller = asyncio.ensure_future(world.staged.replay("default", row.request_id))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not world.ran:  # noqa: ASYNC110  # as above
             await asyncio.sleep(0)
     caller.cancel()

@@ -136,7 +136,7 @@ async def test_a_claimant_that_is_killed(tmp_path: Path, step: str, written: int
     async with kept_in(url, datetime.now(UTC) + timedelta(seconds=1)) as world:
         world.start()
         await world.advance(LEASE_S + 1)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while state_of(await world.row(action)) in ("approved", "running"):  # noqa: ASYNC110  # in a thread
                 await asyncio.sleep(0.01)
         await world.advance(300)

@@ -29,6 +29,7 @@ REFUSED = {
     "unknown": "unknown",
     "denied": "denied",
     "expired": "expired",
+    "not_run": "lapsed",
     "superseded": "already_run",
 }
 
@@ -43,6 +44,7 @@ class Lives(RuleBasedStateMachine):
         self.loop = asyncio.new_event_loop()
         self.states: dict[str, str] = {}
         self.made: dict[str, float] = {}
+        self.approved: dict[str, float] = {}
         self.claimed: dict[str, float] = {}
         self.started: set[str] = set()
         """Those that a claimant began which then died."""
@@ -79,6 +81,7 @@ class Lives(RuleBasedStateMachine):
             return
         self.run(deed("default", action, BY_ANN))
         self.states[action] = "approved" if answer == "approve" else "denied"
+        self.approved[action] = self.now_s
 
     @rule(action=actions)
     def replay(self, action: str) -> None:
@@ -110,6 +113,8 @@ class Lives(RuleBasedStateMachine):
         for action, state in self.states.items():
             if state == "waits" and self.now_s - self.made[action] >= 72 * 3600:
                 self.states[action] = "expired"
+            elif state == "approved" and self.now_s - self.approved[action] >= 72 * 3600:
+                self.states[action] = "not_run"
             elif state == "running" and self.now_s - self.claimed[action] >= staging.LEASE_S:
                 self.states[action] = "unknown"
 
@@ -133,6 +138,7 @@ class Lives(RuleBasedStateMachine):
         again = self.run(deed)
         self.states[action] = "superseded"
         self.states[again.request_id] = "approved"
+        self.approved[again.request_id] = self.now_s
         return again.request_id
 
     @rule()

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 KEY = bytes(range(32))
 SECRET = "whsec_" + base64.b64encode(KEY).decode()
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 Behaviour = int | Literal["hang", "drop", "redirect"]
 
@@ -58,6 +58,8 @@ class Receiver:
         self.tried: list[Heard] = []
         self.taken: list[Heard] = []
         self.answer = b""
+        self.headers: dict[str, str] = {}
+        """Of each answer that does not take the message."""
         self._news = asyncio.Event()
         self._released = asyncio.Event()
 
@@ -80,6 +82,8 @@ class Receiver:
         if 200 <= behaviour < 300:
             self.taken.append(heard)
             self._news.set()
+        else:
+            return web.Response(status=behaviour, body=self.answer, headers=self.headers)
         return web.Response(status=behaviour, body=self.answer)
 
     def release(self) -> None:

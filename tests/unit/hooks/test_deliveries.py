@@ -56,10 +56,12 @@ async def delivering(
 
 
 async def moving(clock: FakeClock, holds: Callable[[], bool], step_s: float = 1.0) -> None:
-    """Move the clock on until it holds."""
+    """Move the clock on until it holds, whenever a delivery waits for it: it stands while one is on its way, which may
+    take long on a busy machine."""
     async with asyncio.timeout(WITHIN_S):
         while not holds():
-            await clock.advance(step_s)
+            if clock.sleeping:
+                await clock.advance(step_s)
             await asyncio.sleep(0.002)
 
 
@@ -116,14 +118,14 @@ async def test_a_trouble_is_tried_again_under_the_same_id(
 ) -> None:
     told = Told()
     receiver.plan.extend([trouble, trouble])
-    within_s = 0.2 if trouble == "hang" else 5.0
+    within_s = 1.0 if trouble == "hang" else 30.0
     async with delivering(store, clock, profiles(receiver.url), counted=told.count, within_s=within_s) as deliveries:
         await emitted(store, 3)
         await moving(clock, lambda: told["failed"] == 2)
-        (health,) = deliveries.health().values()
+        (health,) = (await deliveries.health()).values()
         assert health["state"] == "failing"
         await moving(clock, lambda: told["delivered"] == 3)
-        assert deliveries.health()["default/audit"]["state"] == "ok"
+        assert (await deliveries.health())["default/audit"]["state"] == "ok"
     assert [heard.seq for heard in receiver.tried] == [1, 1, 1, 2, 3]
     assert len({heard.id for heard in receiver.tried[:3]}) == 1
     assert receiver.tried[0].at_s < receiver.tried[2].at_s, "each try is signed for its own time"
@@ -132,7 +134,7 @@ async def test_a_trouble_is_tried_again_under_the_same_id(
 
 async def test_the_pauses_grow(receiver: Receiver, store: Store, clock: FakeClock) -> None:
     receiver.always = 503
-    async with delivering(store, clock, profiles(receiver.url)):
+    async with delivering(store, clock, profiles(receiver.url), chance=lambda: 0.0):
         await emitted(store, 1)
         await moving(clock, lambda: len(receiver.tried) == 8, step_s=10)
     times = [heard.at_s for heard in receiver.tried]
@@ -145,7 +147,7 @@ async def test_nobody_listens_there(store: Store, clock: FakeClock) -> None:
     async with delivering(store, clock, profiles("http://127.0.0.1:9/x"), counted=told.count) as deliveries:
         await emitted(store, 1)
         await moving(clock, lambda: told["failed"] > 0)
-        assert "Connect" in deliveries.health()["default/audit"]["detail"]
+        assert "Connect" in (await deliveries.health())["default/audit"]["detail"]
 
 
 async def test_one_receiver_does_not_hold_up_another(receiver: Receiver, store: Store, clock: FakeClock) -> None:
@@ -232,7 +234,7 @@ async def test_what_failed_for_a_day_is_given_up_and_newer_events_are_told(
         await moving(clock, lambda: clock.now() - START > timedelta(seconds=day_s / 2), step_s=900)
         await emitted(store, 2)
         await moving(clock, lambda: told["parked"] == 3, step_s=900)
-        assert deliveries.health()["default/audit"]["parked"] == 3
+        assert (await deliveries.health())["default/audit"]["parked"] == 3
         receiver.always = None
         await moving(clock, lambda: told["delivered"] == 2, step_s=900)
     assert [heard.seq for heard in receiver.taken] == [4, 5]

@@ -22,7 +22,8 @@ from signoff.model import Event
 from signoff.ports import Store, Tx
 from signoff.testing.clock import FakeClock
 
-SHORT_S = 0.2
+SHORT_S = 1.0
+"""What a call may take where one hangs; the others, which do nothing, have as long, also on a busy machine."""
 
 
 class Calls(Counter[str]):
@@ -41,8 +42,14 @@ def calls() -> Calls:
 
 
 @pytest.fixture
-async def hooks(store: Store, calls: Calls) -> AsyncIterator[Hooks]:
-    found = Hooks(timeout_s=SHORT_S, counted=calls.count)
+def within_s() -> float:
+    """What a call may take."""
+    return WITHIN_S
+
+
+@pytest.fixture
+async def hooks(store: Store, calls: Calls, within_s: float) -> AsyncIterator[Hooks]:
+    found = Hooks(timeout_s=within_s, counted=calls.count)
     found.follow(store)
     yield found
     await found.aclose()
@@ -125,6 +132,7 @@ async def test_what_a_hook_raises_changes_nothing(
     assert "hook.raised post_approval_response" in caplog.text
 
 
+@pytest.mark.parametrize("within_s", [SHORT_S])
 async def test_a_coroutine_that_hangs_is_cancelled_and_the_next_is_told(
     hooks: Hooks, calls: Calls, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -142,6 +150,7 @@ async def test_a_coroutine_that_hangs_is_cancelled_and_the_next_is_told(
     assert "hook.late agent_end" in caplog.text
 
 
+@pytest.mark.parametrize("within_s", [SHORT_S])
 async def test_a_thread_that_hangs_delays_no_decision_and_no_other_hook(
     hooks: Hooks, calls: Calls, store: Store, world: World
 ) -> None:
@@ -161,7 +170,7 @@ async def test_a_thread_that_hangs_delays_no_decision_and_no_other_hook(
         await world.decide(row, "once")
     ended = await asyncio.gather(*waiting)
     assert {row.outcome for row in ended} == {"approved"}
-    assert time.perf_counter() - began < WITHIN_S / 2
+    assert time.perf_counter() - began < WITHIN_S / 2, "the thread hangs for all of it"
     await calls.until("timeout", 1)
     await calls.until("ok", 5)
     assert len(heard["hanging"]) == 1, "a second thread would hang too"
@@ -254,5 +263,5 @@ async def test_the_end_does_not_wait_for_a_hook_that_hangs(store: Store) -> None
     await ends(store)
     began = time.perf_counter()
     await hooks.aclose()
-    assert time.perf_counter() - began < 5
+    assert time.perf_counter() - began < WITHIN_S / 2
     go.set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.tables import every
 
 from signoff.policy.shell import UNKNOWN, Code, Script, carriers
 from signoff.policy.shell import read_shell as read_in_time
@@ -258,7 +259,7 @@ def _codes(text: str) -> list[Code]:
     return [code for command in read_shell(text).commands for code in command.code]
 
 
-@pytest.mark.parametrize(("name", "text"), _cases(), ids=lambda part: part[:60])
+@every("name, text", _cases())
 def test_what_is_carried_is_found(name: str, text: str) -> None:
     assert _is_carried(name, text), [command.text for command in read_shell(text).commands]
 
@@ -273,16 +274,17 @@ def _passing(names: tuple[str, ...]) -> list[str]:
     return found + [text for text, code in KEPT_CODE if code in _codes(text)]
 
 
-@pytest.mark.parametrize("row", range(len(carriers.rows())), ids=lambda row: carriers.rows()[row].names[0])
+@every("row", range(len(carriers.rows())), ids=lambda row: carriers.rows()[row].names[0])
 def test_no_row_can_be_deleted_unnoticed(row: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without any one row of the table, the test of some case fails."""
     deleted = carriers.rows()[row]
     kept = {name: tuple(each for each in found if each is not deleted) for name, found in table().items()}
     before = _passing(deleted.names)
-    monkeypatch.setattr(carriers, "table", lambda: kept)
     carriers._rows.cache_clear()
     try:
-        assert _passing(deleted.names) != before
+        with monkeypatch.context() as patched:
+            patched.setattr(carriers, "table", lambda: kept)
+            assert _passing(deleted.names) != before
     finally:
         carriers._rows.cache_clear()
 
@@ -338,7 +340,7 @@ def test_the_variables_that_some_program_runs() -> None:
     assert set(CODE_VARIABLES) == code_variables()
 
 
-@pytest.mark.parametrize("name", CODE_VARIABLES)
+@every("name", CODE_VARIABLES)
 def test_variables_that_some_program_runs(name: str) -> None:
     for text in (f"{name}='rm -r x' git log", f"export {name}='rm -r x'", f"env {name}='rm -r x' git log"):
         assert INNER in [command.text for command in read_shell(text).commands], text

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.tables import every
 
 from signoff.policy import JudgeContext, judge
 from signoff.policy.verdict import DecisionWord, VerdictWord
@@ -62,7 +63,7 @@ def verdict_of(command: str, shell: str = "bash") -> DecisionWord:
     return judge("command", command, there, clock=standing_still).verdict
 
 
-@pytest.mark.parametrize(("group", "command"), CASES, ids=lambda value: value if isinstance(value, str) else value.name)
+@every("group, command", CASES, ids=lambda value: value if isinstance(value, str) else value.name)
 def test_the_judgement_is_that_of_a_careful_colleague(group: Group, command: str) -> None:
     assert verdict_of(command, group.shell) == group.verdict
 
@@ -137,10 +138,12 @@ DISGUISES: dict[str, Callable[[str], str | None]] = {
 }
 
 
+@pytest.mark.parametrize("one_in", [3, pytest.param(1, marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("name", DISGUISES)
-def test_no_disguise_lowers_a_verdict(name: str) -> None:
+def test_no_disguise_lowers_a_verdict(name: str, one_in: int) -> None:
+    """In the quick run on one command in three, and on others than the disguise before."""
     lowered = []
-    for group, command in GRAVE:
+    for group, command in GRAVE[list(DISGUISES).index(name) % one_in :: one_in]:
         disguised = DISGUISES[name](command)
         if disguised is not None and RANKS[verdict_of(disguised)] < RANKS[group.verdict]:
             lowered.append(disguised)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.tables import every
 
 from signoff.policy import findings, unknown
 from signoff.policy.findings import Findings
@@ -207,7 +208,7 @@ def test_settings_for_programs_that_no_rule_knows() -> None:
     assert found("f push", "allow").verdict == "ask"
 
 
-@pytest.mark.parametrize("verb", sorted(unknown.table().verbs))
+@every("verb", sorted(unknown.table().verbs))
 def test_each_destructive_verb_asks(verb: str) -> None:
     assert found(f"foo {verb} x").rule_keys == ("unknown.verb",)
     assert verb in found(f"foo {verb} x").description

@@ -4,6 +4,7 @@ import time
 
 import click
 import pytest
+from tests.tables import every
 
 from signoff.policy import JudgeContext, copying, judge
 from signoff.policy.predicates.floors import _OWN_COMMANDS
@@ -101,6 +102,7 @@ OWN = [
     "python3 -m signoff grants",
     "python -I -m signoff yolo",
     "uv run signoff actions",
+    "signoff --profile lab allowlist add 'rm *'",
     "cat ~/.local/state/signoff/db",
     "sqlite3 /home/ana/.local/state/signoff/signoff.sqlite 'select 1'",
     "rm -rf ~/.local",
@@ -364,14 +366,14 @@ NOT_BLOCKED = [
 ]
 
 
-@pytest.mark.parametrize("command", DELETES + OTHERS + OWN + HIDDEN + CARRIED + MORE)
+@every("command", DELETES + OTHERS + OWN + HIDDEN + CARRIED + MORE)
 def test_a_floor_blocks(command: str) -> None:
     verdict = judge("command", command, CONTEXT, clock=lambda: 0.0)  # speed is not the question
     assert (verdict.verdict, verdict.rung, verdict.severity) == ("block", "floor", "critical")
     assert verdict.rule_keys[0].startswith("floor.")
 
 
-@pytest.mark.parametrize("command", NOT_BLOCKED)
+@every("command", NOT_BLOCKED)
 def test_what_only_looks_like_a_floor_is_not_blocked(command: str) -> None:
     assert judge("command", command, CONTEXT).verdict != "block"
 

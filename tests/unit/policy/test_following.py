@@ -152,6 +152,7 @@ def test_loops_within_loops_end_soon() -> None:
 PLAIN = st.sampled_from(
     ["ls", "git", "a.b", "./x", "-rf", "--all", "--depth=1", "--x=", "a=b", "'a b'", "'$x'", '"a b"', '"$x"', "''", "#",
      "a/b", "x@y", "50%", "a:b", "1", "2", "if", "time", "export", "{", "}", "!", "[", "~", "*", "é", "a'b'", "b#c",
+     "--x='a b'", '--y="~/*"', "--z='$x'", '--z="$x"', "--x='a'b", "--x=''", "--x=~", "--x='a'\"b\"", "x='a b'",
      "+x", "'!'", '"!"', "\\a", "a\\", "-", "--", "=", "a,b", "[[", "]]", "(", ")", "in", "do", "function", "unset"]
 )  # fmt: skip
 
@@ -170,7 +171,25 @@ def test_a_text_of_plain_words_is_read_as_the_parser_reads_it(parts: list[str], 
 
 
 def test_plain_words_need_no_parser() -> None:
-    for text in ("ls -la src", "git commit -m 'Fix it'", 'grep -c "a b" x.txt\n', "npm run build --workspace=web"):
+    for text in (
+        "ls -la src",
+        "git commit -m 'Fix it'",
+        'grep -c "a b" x.txt\n',
+        "npm run build --workspace=web",
+        "f --x='a *'",
+    ):
         assert plain.words(text) is not None
-    for text in ("ls *.py", "a=b ls", "ls; ls", "if x", "a 'b'c", "echo $x", "ls > f", "export a", "a" * 1001, ""):
+    for text in (
+        "ls *.py",
+        "a=b ls",
+        "ls; ls",
+        "if x",
+        "a 'b'c",
+        "echo $x",
+        "ls > f",
+        "export a",
+        "a" * 1001,
+        "",
+        "f --x='a'b",
+    ):
         assert plain.words(text) is None

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.tables import every
 
 from signoff.policy import findings, ruleset
 from signoff.policy.findings import Findings
@@ -71,12 +72,12 @@ FIRES = [(name, case.key, command) for name in NAMES for case in cases_of(name) 
 PASSES = [(name, case.key, command) for name in NAMES for case in cases_of(name) for command in case.passes]
 
 
-@pytest.mark.parametrize(("name", "key", "command"), FIRES)
+@every("name, key, command", FIRES)
 def test_a_rule_fires(name: str, key: str, command: str) -> None:
     assert key in keys(command, set_of(name))
 
 
-@pytest.mark.parametrize(("name", "key", "command"), PASSES)
+@every("name, key, command", PASSES)
 def test_its_neighbour_passes(name: str, key: str, command: str) -> None:
     assert key not in keys(command, set_of(name))
 
@@ -92,11 +93,7 @@ def _spelled(rule: Rule) -> str:
     return f"{rule.key} {','.join(rule.programs)[:40]} {','.join(rule.subcommands)[:40]}"
 
 
-ROWS = [
-    pytest.param(name, row, id=f"{name}-{row}-{_spelled(rule)}")
-    for name in NAMES
-    for row, rule in enumerate(ruleset.load(name).rule)
-]
+ROWS = [(name, row, _spelled(rule)) for name in NAMES for row, rule in enumerate(ruleset.load(name).rule)]
 
 
 @cache
@@ -112,8 +109,8 @@ def rows_fired(name: str, command: str) -> frozenset[int]:
     )
 
 
-@pytest.mark.parametrize(("name", "row"), ROWS)
-def test_no_rule_can_be_deleted_unnoticed(name: str, row: int) -> None:
+@every("name, row, spelled", ROWS)
+def test_no_rule_can_be_deleted_unnoticed(name: str, row: int, spelled: str) -> None:
     """Of the commands on which a rule fires, one is there on which no other row of the same key does."""
     key = ruleset.load(name).rule[row].key
     alike = {other for other, rule in enumerate(ruleset.load(name).rule) if rule.key == key}

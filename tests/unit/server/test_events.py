@@ -215,7 +215,7 @@ async def test_a_reader_that_takes_nothing_is_cut_and_can_go_on(brisk: World) ->
     for number in range(14):
         await agent.ask(request_id=f"r{number}", action={**code, "cwd": f"/{number}"})
     (reading,) = _streams(brisk)
-    await until(lambda: len(reading) == 0, within_s=10)
+    await until(lambda: len(reading) == 0, within_s=60)
     writer.transport.resume_reading()  # type: ignore[attr-defined]  # the same
     with suppress(ConnectionError):
         async with asyncio.timeout(15):
@@ -360,4 +360,4 @@ async def _read_to_the_end(client: Client) -> None:
     async with client.events() as reader:
         with pytest.raises(EOFError):
             while True:
-                await reader.next(within_s=10)
+                await reader.next(within_s=60)

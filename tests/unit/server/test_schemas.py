@@ -58,11 +58,11 @@ def running() -> Iterator[Running]:
     thread = threading.Thread(target=lambda: loop.run_until_complete(run()))
     thread.start()
     try:
-        assert ready.wait(10)
+        assert ready.wait(60)
         yield found
     finally:
         loop.call_soon_threadsafe(over.set)
-        thread.join(10)
+        thread.join(60)
         loop.close()
 
 

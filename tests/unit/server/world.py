@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from tests.unit.allowlist.sharing import opened
 
+from signoff.allowlist_rows import follower
 from signoff.broker import Broker
 from signoff.catching_up import CatchUps, Listening
 from signoff.clock import SystemClock
@@ -43,8 +45,9 @@ class FakeCore:
         self.broker = Broker(store, clock, profiles, lambda _profile: frozenset())
         self.sessions = Sessions(store, profiles, lambda _profile: frozenset())
         self.executing = Executing(store, clock, Executors(profiles, clock))
-        self.staged = Staged(store, self.broker, self.executing)
+        self.staged = Staged(store, self.broker, self.executing, clock)
         self.keys = Keys(store, profiles)
+        self.allowlisting = follower(store, clock, dict(profiles), Path("/nowhere"))
         self.telemetry = Telemetry()
         self.adapters: dict[tuple[str, str], ChatAdapter] = {}
         self.ready = True
@@ -175,11 +178,11 @@ def profiles() -> dict[str, Profile]:
 
 @asynccontextmanager
 async def world_on(
-    url: str, *, clock: Clock | None = None, state_dir: Path | None = None, **knobs: Any
+    url: str, *, clock: Clock | None = None, state_dir: Path | None = None, shared: bool = False, **knobs: Any
 ) -> AsyncIterator[World]:
-    """A core over that store with a server in front."""
+    """A core over that store with a server in front; `shared` says that other gateways may serve its database too."""
     clock = clock or SystemClock()
-    store = open_store(url, clock)
+    store = opened(url) if shared else open_store(url, clock)
     core = FakeCore(store, clock, profiles())
     stop = await core.telemetry.follow(store, core.profiles)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from tests.contract.test_slack import ANA, EVE, FORUM, GROUP, SlackStage, slack_
 from tests.platforms.slack import SeenMessage
 
 from signoff.model import Answer, Attachment, Block, Button, Card, Dialog, Reply, Span
-from signoff.testing.adapter_stage import POISON, RecordingInbox, card, pass_time, running, until
+from signoff.testing.adapter_stage import POISON, RecordingInbox, card, pass_time, running, until, until_shown
 from signoff_adapters.slack.answers import NO_DIALOG
 from signoff_adapters.slack.intake import NOT_DONE, NOT_KNOWN
 from signoff_adapters.words import RECEIVED, UNHANDLED
@@ -165,9 +166,14 @@ async def test_a_press_is_acknowledged_after_the_inbox_and_within_slacks_time(st
         assert (await stage.slack.press_state(press)).acknowledged_at is None
         await stage.clock.advance(0.2)
         assert (await stage.slack.answer_of(press)).text == RECEIVED
-        state = await stage.slack.press_state(press)
-        assert state.acknowledged_at is not None and not state.timed_out
+        # The acknowledgement goes another way than the answer, so it may come after it.
+        await until_shown(lambda: _acknowledged(stage, press), what="it is acknowledged")
+        assert not (await stage.slack.press_state(press)).timed_out
         inbox.release()
+
+
+async def _acknowledged(stage: SlackStage, press: str) -> bool:
+    return (await stage.slack.press_state(press)).acknowledged_at is not None
 
 
 async def test_a_used_up_response_url_leaves_a_private_message(stage: SlackStage) -> None:
@@ -326,9 +332,12 @@ async def test_an_event_that_was_not_settled_comes_again(stage: SlackStage) -> N
         await stage.slack.say(ANA, GROUP, "!deny 7Q2MK")
         await until(lambda: bool(first.messages), what="it is in hand")
     async with running(stage, second):
-        await stage.slack.advance_clock(61)
-        await stage.slack.advance_clock(301)
-        await until(lambda: "!deny 7Q2MK" in texts(second), what="it came again")
+        for limit_s in (2.0, 2.0, 60.0):  # the platform may notice only now that the first one took nothing
+            await stage.slack.advance_clock(61)
+            await stage.slack.advance_clock(301)
+            with suppress(AssertionError):
+                await until(lambda: "!deny 7Q2MK" in texts(second), what="it came again", limit_s=limit_s)
+                break
     assert texts(second).count("!deny 7Q2MK") == 1
 
 

@@ -16,6 +16,7 @@ from signoff.config import load_config
 from signoff.gateway import Gateway
 from signoff.model import Command, Destination
 from signoff.record import Approval
+from signoff.testing.adapter_stage import until_shown
 from signoff_adapters.slack import SlackAdapter, SlackConfig
 
 
@@ -47,11 +48,17 @@ async def gateway(request: pytest.FixtureRequest, stage: SlackStage, tmp_path: P
 async def ask(
     gateway: Gateway, stage: SlackStage, command: str = "git push origin main", *, chat: str = GROUP
 ) -> tuple[asyncio.Task[Approval], SeenMessage]:
-    """A pending question and its card."""
+    """A pending question and its card, which the gateway knows by its message: what is typed below it then means it."""
     await gateway.session("s1", kind="chat", destination=Destination("slack", chat))
     task = asyncio.create_task(gateway.request(Command(command=command), session_id="s1"))
     place = stage.direct.chat_id if chat == ANA else chat
-    return task, await stage.slack.wait_for_message(place, lambda seen: command in seen.text and bool(seen.buttons))
+    found = await stage.slack.wait_for_message(place, lambda seen: command in seen.text and bool(seen.buttons))
+    await until_shown(lambda: _delivered(gateway, command), what="Slack's answer to the card is in")
+    return task, found
+
+
+async def _delivered(gateway: Gateway, command: str) -> bool:
+    return any(row.delivered_to and command in str(row.action) for row in await gateway.pending())
 
 
 async def test_a_tap_decides_and_the_card_says_by_whom(gateway: Gateway, stage: SlackStage) -> None:

@@ -139,11 +139,6 @@ async def test_undo_comes_too_late_once_it_runs(world: World) -> None:
         ),
         (
             "not_run",
-            {"cause": "executor_missing"},
-            "⚠️ Not run: there is no executor mailer any more. It must be asked again.",
-        ),
-        (
-            "not_run",
             {"cause": "executor_changed"},
             "⚠️ Not run: executor mailer does not run this any more. It must be asked again.",
         ),

@@ -181,7 +181,7 @@ async def test_a_terminal_that_is_held_up_holds_nothing_else_up(
     monkeypatch.setattr("signoff.terminal.tty.LAST_WORDS_S", 0.1)
     master, slave = pty.openpty()
     os.write(master, b"\x13")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while select.select([], [slave], [], 0)[1]:  # noqa: ASYNC110  # the kernel tells nobody
             await asyncio.sleep(0)
     release = threading.Timer(10.0, os.write, (master, b"\x11"))  # what would hang for ever fails instead

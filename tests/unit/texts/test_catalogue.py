@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+from tests.tables import every
 
 from signoff.clipping import NAME_UNITS, units
 from signoff.model import CAUSES, OUTCOMES
@@ -141,11 +142,11 @@ def test_the_canonical_word_opens_the_line_on_every_surface(outcome: str) -> Non
         assert all(form.startswith(start + opening) for form in TEXTS.forms(key)), key
 
 
-@pytest.mark.parametrize("cause", sorted(CAUSES))
 @pytest.mark.parametrize(
     "surface",
     ["ending.cancelled", "tap.cancelled", "summary.cancelled", "agent.cancelled", "agent.cancelled_contested"],
 )
+@every("cause", sorted(CAUSES))
 def test_every_cause_has_its_words_on_every_surface(cause: str, surface: str) -> None:
     assert f"{surface}.{cause}" in KEYS
 
@@ -188,7 +189,7 @@ def test_nobody_refused_is_not_said_once_somebody_voted_against_it() -> None:
         assert "refused" not in TEXTS.forms(key)[0]
 
 
-@pytest.mark.parametrize("key", of("tap."))
+@every("key", of("tap."))
 def test_an_answer_to_a_tap_fits_a_toast(key: str) -> None:
     assert units(longest(key)) <= 200, longest(key)
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from signoff.durations import clock, duration, duration_long, grouped, window, window_long
+from signoff.cli.output import span_left
+from signoff.durations import clock, duration, duration_long, grouped, left, window, window_long
 
 NOW = datetime(2026, 11, 29, 3, 0, tzinfo=UTC)
 
@@ -57,6 +58,52 @@ def test_time_left_is_never_promised_too_long(seconds: int) -> None:
     count, unit = window(seconds).split()
     length = {"s": 1, "min": 60, "h": 3600, "day": 86_400, "days": 86_400}[unit]
     assert int(count.replace(",", "")) * length == seconds
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (-1, "0 s"),
+        (0.4, "0.4 s"),
+        (59.9, "59 s"),
+        (119.9, "119 s"),
+        (120, "2 min"),
+        (299, "5 min"),
+        (296, "4 min"),
+        (3_599, "1 h"),
+        (3_560, "59 min"),
+        (5_400, "90 min"),
+        (86_399, "1 day"),
+        (90_000, "25 h"),
+        (172_799, "2 days"),
+        (172_801, "48 h"),
+        (259_199, "3 days"),
+        (259_200 - 3_600, "71 h"),
+        (259_200, "3 days"),
+        (259_201, "3 days"),
+        (86_400 * 30 - 5, "30 days"),
+    ],
+)
+def test_a_window_that_has_just_begun_reads_as_its_length(seconds: float, told: str) -> None:
+    assert left(seconds) == told
+    if not 0 < seconds < 1:
+        assert span_left(seconds) == told
+
+
+@given(st.integers(min_value=1, max_value=10**9))
+def test_a_deadline_is_never_promised_more_than_a_hundredth_late(seconds: int) -> None:
+    count, unit = left(seconds).split()
+    length = {"s": 1, "min": 60, "h": 3600, "day": 86_400, "days": 86_400}[unit]
+    said = int(count.replace(",", "")) * length
+    assert said <= (seconds if seconds < 120 else seconds * 1.01)
+    assert seconds < 1.5 * said
+
+
+@given(st.integers(min_value=2, max_value=10_000), st.sampled_from([60, 3600, 86_400]))
+def test_a_window_of_whole_units_reads_as_its_length_a_second_after(count: int, length: int) -> None:
+    seconds = count * length
+    if seconds > 120:
+        assert left(seconds - 1) == left(seconds)
 
 
 def test_counts_are_grouped() -> None:

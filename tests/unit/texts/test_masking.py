@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.tables import every
 
 from signoff.display import shown
 from signoff.masking import mask, masks
@@ -124,7 +125,7 @@ def test_what_is_done_is_never_masked(text: str) -> None:
     assert mask(text) == text
 
 
-@pytest.mark.parametrize(
+@every(
     "text",
     [
         # userinfo ends at every mark that could begin a command, and follows a scheme at the start of a word

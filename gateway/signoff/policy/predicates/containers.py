@@ -37,13 +37,16 @@ _HARMLESS_SOURCES = frozenset(
 )
 
 
+_VOLUMES, _MOUNT = ("-v", "--volume"), "--mount"
+
+
 def _sources(seen: Seen) -> Iterator[tuple[Word, bool]]:
     """The host's paths that are mounted, each with whether it is read-only."""
-    for value in seen.values("-v", "--volume"):
+    for value in seen.values(*_VOLUMES):
         source, colon, rest = value.text.removeprefix("=").partition(":")
         if colon:
             yield Word(source), "ro" in rest.split(":")[-1].split(",")
-    for value in seen.values("--mount"):
+    for value in seen.values(_MOUNT):
         fields = [part.partition("=") for part in value.text.split(",")]
         known = {name.strip(): text for name, _equals, text in fields}
         source = known.get("source", known.get("src", ""))
@@ -70,23 +73,24 @@ def _opens(source: Word, seen: Seen, *, read_only: bool) -> bool:
     return text in _OPEN_FOLDERS or any(CLASSES[name](source, seen.cwd, facts) for name in _SENSITIVE)
 
 
+_PRIVILEGED, _CAPABILITIES, _SECURITY, _DEVICE = "--privileged", "--cap-add", "--security-opt", "--device"
 _HOST_SPACES = ("--pid", "--ipc", "--uts", "--userns", "--cgroupns")
 _SAFE_CAPABILITIES = frozenset({"NET_BIND_SERVICE", "CHOWN", "SETUID", "SETGID", "KILL", "SYS_NICE", "IPC_LOCK"})
 
 
 def _breaks_out(seen: Seen) -> bool:
     """Options that take the walls down between container and host."""
-    if seen.has("--privileged"):
-        return not any(value.text == "false" for value in seen.values("--privileged"))
+    if seen.has(_PRIVILEGED):
+        return not any(value.text == "false" for value in seen.values(_PRIVILEGED))
     if any(value.text == "host" for value in seen.values(*_HOST_SPACES)):
         return True
-    if any(value.text.upper().removeprefix("CAP_") not in _SAFE_CAPABILITIES for value in seen.values("--cap-add")):
+    if any(value.text.upper().removeprefix("CAP_") not in _SAFE_CAPABILITIES for value in seen.values(_CAPABILITIES)):
         return True
-    if any("unconfined" in value.text or "disable" in value.text for value in seen.values("--security-opt")):
+    if any("unconfined" in value.text or "disable" in value.text for value in seen.values(_SECURITY)):
         return True
     return any(
         CLASSES["disk"](Word(value.text.partition(":")[0]), seen.cwd, seen.facts.paths)
-        for value in seen.values("--device")
+        for value in seen.values(_DEVICE)
     )
 
 
@@ -117,14 +121,13 @@ _SOCKETS = frozenset(
 )
 
 
+_LEADING = OptionSpec(short_values="Hcl", long_values=("host", "context", "url", "connection", "config", "log-level"))
+
+
 def _other_daemon(seen: Seen) -> bool:
     """`-H`, `--host`, `--context`, `--url`, `--connection` before the command, or the variables that say the same."""
-    given = arguments(
-        seen.words,
-        OptionSpec(short_values="Hcl", long_values=("host", "context", "url", "connection", "config", "log-level")),
-        stop=True,
-    )
-    for option in given.options:
+    leads = len(seen.words) > 1 and seen.words[1].text[:1] == "-"
+    for option in arguments(seen.words, _LEADING, stop=True).options if leads else ():
         if option.name in {"-H", "--host", "--context", "--url", "--connection", "-c"} and option.value is not None:
             return option.value.text not in _SOCKETS
         if option.name == "--remote":
@@ -385,4 +388,11 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "cluster_dry_run": _dry_run,
     "cluster_told_otherwise": _told_otherwise,
     "cluster_deletes_much": _deletes_much,
+}
+
+NEEDS: dict[str, tuple[str, ...]] = {
+    "container_mounts_host": (*_VOLUMES, _MOUNT),
+    "container_breaks_out": (_PRIVILEGED, *_HOST_SPACES, _CAPABILITIES, _SECURITY, _DEVICE),
+    "container_shares_network": _HOST_NETWORK,
+    "cluster_dry_run": ("--dry-run",),
 }

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from signoff.policy.path_classes import CLASSES, text_classes
+from signoff.policy.path_classes import CLASSES, is_inside, text_classes
 from signoff.policy.predicates.whole import per_command
 from signoff.policy.seen import Seen
 from signoff.policy.shell import Word
@@ -68,7 +68,9 @@ def _sed(seen: Seen) -> list[Word]:
 
 def _clustered(text: str, letter: str) -> bool:
     """Whether a word of several short options has the letter (`-ni`)."""
-    return len(text) > 2 and text[0] == "-" and text[1] != "-" and letter in re.split(r"[^A-Za-z]", text[1:])[0]
+    if letter not in text or len(text) <= 2 or text[0] != "-" or text[1] == "-":
+        return False
+    return letter in re.split(r"[^A-Za-z]", text[1:])[0]
 
 
 def _perl(seen: Seen) -> list[Word]:
@@ -182,6 +184,8 @@ _ORDER = (
 def sort_of(word: Word, seen: Seen) -> str:
     """The first class a file belongs to: startup, ssh, policy, secret, system, programs, or an empty text."""
     facts, cwd = seen.facts.paths, seen.cwd
+    if is_inside(word, cwd, facts):
+        return ""
     found = text_classes(word, cwd, facts)
     if found:
         for name, known in _ORDER:
@@ -244,16 +248,22 @@ _OUTPUT_OPTIONS = (
 )
 
 
+OUTPUT_STARTS = ("-o", "-O", "--out", "--dump", "--log")
+"""How the options begin that are looked at for any program."""
+
+
 def _output_option_sensitive(seen: Seen) -> bool:
     """Any program's `-o FILE` or `--output=FILE`: many have it, and it means the same."""
-    if seen.name == "git":  # has rows of its own for this
+    dashed = seen.dashed
+    if not dashed or seen.name == "git":  # has rows of its own for this
         return False
-    if any(sort_of(word, seen) in _OUTPUT_SENSITIVE for word in _fetched_to(seen)):
-        return True
+    for fetched in fetched_to(seen):
+        if sort_of(fetched, seen) in _OUTPUT_SENSITIVE:
+            return True
     words = seen.words
-    for place, word in enumerate(words):
+    for place, word in dashed:
         text = word.text
-        if text[:1] != "-" or not text.startswith(("-o", "-O", "--out", "--dump", "--log")):
+        if not text.startswith(OUTPUT_STARTS):
             continue
         if text.startswith("--"):
             name, equals, value = text.partition("=")
@@ -269,7 +279,7 @@ def _output_option_sensitive(seen: Seen) -> bool:
     return False
 
 
-def _fetched_to(seen: Seen) -> list[Word]:
+def fetched_to(seen: Seen) -> list[Word]:
     """The other files and folders that curl and wget write into."""
     if seen.name == "curl":
         return seen.values("-D", "--dump-header", "-c", "--cookie-jar", "--output-dir", "--trace", "--trace-ascii")
@@ -338,3 +348,11 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "settings_change": _settings_change,
     "dd_discards": _dd_discards,
 }
+
+
+def _lands_on_some(seen: Seen) -> bool:
+    return any(_sorts_written(seen))
+
+
+_LANDS = ("startup", "ssh", "policy", "secret", "system", "programs")
+NEEDS: dict[str, Callable[[Seen], bool]] = dict.fromkeys([f"lands_on_{name}" for name in _LANDS], _lands_on_some)

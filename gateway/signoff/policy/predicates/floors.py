@@ -5,6 +5,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 from signoff.policy import copying, paths
+from signoff.policy.predicates.whole import per_command
 from signoff.policy.programs import program_name_of
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN
@@ -17,6 +18,7 @@ _FIND_NEUTRAL = frozenset(
 """Words of find that let everything through, or leave only the kind or the depth to choose."""
 
 
+@per_command
 def _find_deletes(seen: Seen) -> bool:
     """`find FOLDER -delete` or `-exec rm` without a test that leaves anything out."""
     texts = [word.text for word in seen.words[1:]]
@@ -68,12 +70,11 @@ def _moves_own(seen: Seen) -> bool:
 
 def _copies_own(seen: Seen) -> bool:
     """A copy of a whole folder in which our state lies carries the state away."""
-    cwd = seen.command.cwd
+    sources = copying.sources(seen.words, seen.name, seen.command.cwd)
+    if not sources:
+        return False
     left_out = copying.left_out(seen.words)
-    return any(
-        paths.holds_own_state(word, base, seen.facts.paths, left_out)
-        for word, base in copying.sources(seen.words, seen.name, cwd)
-    )
+    return any(paths.holds_own_state(word, base, seen.facts.paths, left_out) for word, base in sources)
 
 
 def _kill_targets(seen: Seen) -> list[str]:
@@ -129,9 +130,9 @@ def _power_target(seen: Seen) -> bool:
 _OWN_COMMANDS = frozenset(
     {"demo", "serve", "init", "doctor", "drill", "ask", "run", "check", "pending", "approve", "deny", "stop", "grants"}
     | {"actions", "audit", "key", "policy", "yolo", "hook", "mcp", "watch", "soak", "bench", "migrate", "console"}
-    | {"revoke", "why"}
+    | {"revoke", "why", "allowlist"}
 )
-_OWN_FORBIDDEN = frozenset({"approve", "deny", "key", "grants", "yolo", "actions", "console"})
+_OWN_FORBIDDEN = frozenset({"approve", "deny", "key", "grants", "yolo", "actions", "console", "allowlist"})
 """`console` prints a link by which whoever opens it decides as the person it names."""
 
 
@@ -173,3 +174,5 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "own_command": _own_command,
     "touches_own": _touches_own,
 }
+
+NEEDS: dict[str, Callable[[Seen], bool]] = {"find_deletes": _find_deletes}

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from signoff.policy.predicates.whole import per_command
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN
 
@@ -149,3 +150,15 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "framework_accounts": _accounts,
     "framework_site_reads": _site_reads,
 }
+
+
+@per_command
+def may_manage(seen: Seen) -> bool:
+    """Whether an interpreter, if it is one, runs a script of a framework."""
+    if not seen.name.startswith(("python", "pypy", "php")):
+        return True
+    return any(text.endswith(_ENDINGS) for text in seen.texts[:1])
+
+
+_ENDINGS = (*_SCRIPTS, "console")
+NEEDS: dict[str, Callable[[Seen], bool]] = {"framework_accounts": may_manage, "framework_code": may_manage}

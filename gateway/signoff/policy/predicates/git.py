@@ -106,7 +106,8 @@ _LEADING = OptionSpec(
 
 def _config_runs(seen: Seen) -> bool:
     """Settings given with `-c`, `--config-env`, `clone --config` or written by `git config`."""
-    for option in arguments(seen.words, _LEADING, stop=True).options:
+    leads = len(seen.words) > 1 and seen.words[1].text[:1] == "-"
+    for option in arguments(seen.words, _LEADING, stop=True).options if leads else ():
         if option.value is None:
             continue
         if option.name == "--exec-path":

@@ -319,3 +319,8 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "editor_runs_script": _editor_runs_script,
     "code_unknown": _code_unknown,
 }
+
+_OF_CODE = (
+    "code_starts_programs", "code_does_more", "code_names_sensitive_file", "editor_runs_script", "code_unknown",
+)  # fmt: skip
+NEEDS: dict[str, Callable[[Seen], bool]] = dict.fromkeys(_OF_CODE, lambda seen: bool(seen.command.code))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from signoff.policy.path_classes import MAX_PATH_CHARS
 from signoff.policy.predicates.files import sort_of, written
-from signoff.policy.predicates.whole import absolute, per_script
+from signoff.policy.predicates.whole import absolute, per_script, starts
 from signoff.policy.programs import program_name_of
 from signoff.policy.seen import Seen
 from signoff.policy.shell import Script, Word
@@ -14,12 +14,17 @@ from signoff.policy.shell.options import OptionSpec, arguments
 _LINK = OptionSpec(short_values="tS", long_values=("target-directory", "suffix"))
 
 
+_LINKERS = frozenset({"ln", "gln"})
+
+
 @per_script
 def _links(script: Script) -> dict[str, str]:
     """The links that the text makes, as normal paths, each with what it leads to."""
     found: dict[str, str] = {}
+    if not starts(script, _LINKERS):
+        return found
     for command in script.commands:
-        if program_name_of(command) not in {"ln", "gln"}:
+        if program_name_of(command) not in _LINKERS:
             continue
         given = arguments(command.own_words, _LINK)
         names = [word.text for _place, word in given.operands]
@@ -53,6 +58,8 @@ def _decides(word: Word, seen: Seen) -> bool:
 
 
 def _redirects_by_link(seen: Seen) -> bool:
+    if not _links(seen.script):
+        return False
     return any(redirect.writes and _decides(redirect.target, seen) for redirect in seen.command.redirects)
 
 
@@ -65,3 +72,5 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "redirects_by_link": _redirects_by_link,
     "lands_by_link": _lands_by_link,
 }
+
+NEEDS: dict[str, Callable[[Seen], bool]] = {"lands_by_link": lambda seen: bool(_links(seen.script))}

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+from signoff.policy.predicates.frameworks import may_manage
 from signoff.policy.seen import Seen
 
 _MIGRATE = re.compile(
@@ -71,3 +72,5 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "migration_wipes": _wipes,
     "migration_only_plans": _only_plans,
 }
+
+NEEDS: dict[str, Callable[[Seen], bool]] = {"migration_runs": may_manage, "migration_wipes": may_manage}

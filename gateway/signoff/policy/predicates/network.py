@@ -27,6 +27,8 @@ _DATA = (
     "--form-string",
 )
 _UPLOADS = ("-T", "--upload-file")
+_SENDS = (*_UPLOADS, "-Q", "--quote", "--mail-from", "--mail-rcpt")
+_METHOD = ("-X", "--request")
 
 
 def is_loopback(word: Word) -> bool:
@@ -51,14 +53,15 @@ _OWN_ROUTE = re.compile(r"/v1/(?:approvals|grants|keys|drills|sessions|turns)(?:
 
 def _own_route(seen: Seen) -> bool:
     """An address of this gateway's own interface."""
-    return any(is_loopback(word) and _OWN_ROUTE.search(word.text) is not None for word in _addresses(seen))
+    found = [word for word in _addresses(seen) if _OWN_ROUTE.search(word.text)]
+    return any(map(is_loopback, found))
 
 
 def _curl_sends(seen: Seen) -> bool:
-    methods = [word.text.upper() for word in seen.values("-X", "--request")]
+    methods = [word.text.upper() for word in seen.values(*_METHOD)]
     if any(method not in _SAFE_METHODS for method in methods):
         return True
-    if seen.has(*_UPLOADS, "-Q", "--quote", "--mail-from", "--mail-rcpt"):
+    if seen.has(*_SENDS):
         return True
     return seen.has(*_DATA) and not seen.has("-G", "--get")
 
@@ -228,3 +231,5 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "network_tool_reads": _network_tool_reads,
     "scans_others": _scans_others,
 }
+
+NEEDS: dict[str, tuple[str, ...]] = {"curl_sends": (*_METHOD, *_SENDS, *_DATA), "curl_query_file": _DATA}

@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Iterator
 
 from signoff.policy.path_classes import CLASSES
-from signoff.policy.predicates.files import sort_of
+from signoff.policy.predicates.files import OUTPUT_STARTS, fetched_to, sort_of
 from signoff.policy.predicates.program_options import option_names, values_of
 from signoff.policy.predicates.secrets import KEEPS_SECRETS
+from signoff.policy.predicates.whole import per_command
 from signoff.policy.seen import Seen
 from signoff.policy.shell import Word
 
@@ -52,14 +53,15 @@ _ANY_NAMES = option_names(_ANY)
 _NAMES = {name: option_names((*_ANY, *more)) for name, more in _SHORT.items()}
 
 
-def _named(seen: Seen) -> Iterator[Word]:
+def _named(seen: Seen) -> list[Word]:
     """The values of options that name what is written."""
-    yield from values_of(seen, _NAMES.get(seen.name, _ANY_NAMES), clustered=True)
+    found = values_of(seen, _NAMES.get(seen.name, _ANY_NAMES), clustered=True)
     if seen.name in {"tar", "gtar"} and _unpacks(seen):
-        yield from values_of(seen, ("-C", "--directory", "--one-top-level"))
+        found += values_of(seen, ("-C", "--directory", "--one-top-level"))
     if seen.name == "curl":
         for word in values_of(seen, ("-w", "--write-out")):
-            yield from (Word(match.group(1)) for match in _CURL_OUTPUT.finditer(word.text))
+            found += [Word(match.group(1)) for match in _CURL_OUTPUT.finditer(word.text)]
+    return found
 
 
 _CURL_OUTPUT = re.compile(r"%output\{>{0,2}([^}]{1,4096})\}")
@@ -132,13 +134,18 @@ def _reads_only(seen: Seen) -> bool:
     return reading or len(seen.texts) < 3
 
 
-def _writes_what_matters(seen: Seen) -> bool:
-    """A start-up, login, instruction, system or program file, or one within a home folder, is written."""
-    if not seen.dashed and seen.name not in _WRITE_OPERANDS:
-        return False
-    words = [*_named(seen)]
+@per_command
+def _written(seen: Seen) -> list[Word]:
+    """All that options and operands name to be written."""
+    words = _named(seen) if seen.dashed else []
     if seen.name in _WRITE_OPERANDS:
         words += [*_joined(seen), *_operands(seen)]
+    return words
+
+
+def _writes_what_matters(seen: Seen) -> bool:
+    """A start-up, login, instruction, system or program file, or one within a home folder, is written."""
+    words = _written(seen)
     if not words or _reads_only(seen):
         return False
     return any(sort_of(word, seen) in _DECIDES for word in words)
@@ -173,3 +180,15 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "writes_what_matters": _writes_what_matters,
     "unpacks_over_home": _unpacks_over_home,
 }
+
+
+def _may_write(seen: Seen) -> bool:
+    """Whether an option or an operand may name what is written."""
+    if _written(seen):
+        return True
+    if not seen.dashed:
+        return False
+    return any(word.text.startswith(OUTPUT_STARTS) for _place, word in seen.dashed) or bool(fetched_to(seen))
+
+
+NEEDS: dict[str, Callable[[Seen], bool]] = dict.fromkeys(("writes_what_matters", "output_option_sensitive"), _may_write)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
 
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN, Word
@@ -24,17 +23,41 @@ def _clears_folder(seen: Seen) -> bool:
     return seen.name == "remove_directory" or seen.has("--clear")
 
 
-class OptionNames(NamedTuple):
-    """Names of options, and those among them of one letter."""
+class OptionNames:
+    """Names of options, and those among them of one letter. Equal to none but itself."""
 
-    all: frozenset[str]
-    short: tuple[str, ...]
+    __slots__ = ("all", "short")
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        """Take them apart once."""
+        self.all = frozenset(names)
+        self.short = tuple(name for name in names if len(name) == 2)
 
 
 @lru_cache(maxsize=1024)
 def option_names(names: tuple[str, ...]) -> OptionNames:
     """Names of options to be looked for; long rows of them are best made ready once."""
-    return OptionNames(frozenset(names), tuple(name for name in names if len(name) == 2))
+    return OptionNames(names)
+
+
+def _given_in(text: str, names: OptionNames, clustered: bool) -> tuple[str | None, ...]:
+    """The values that a word with a dash has for one of these options: None for one that is the next word."""
+    name, equals, value = text.partition("=")
+    if text in names.all:
+        return (None,)
+    if equals and name in names.all:
+        return (value,)
+    if names.short and text.startswith(names.short):
+        return (text[2:],)
+    if not clustered or text[1:2] == "-":
+        return ()
+    places = (text.find(option[1], 2) for option in names.short)
+    return tuple([text[at + 1 :] or None for at in places if at > 0])
+
+
+_remembered_in = lru_cache(maxsize=8192)(_given_in)
+_MAX_REMEMBERED = 256
+"""Longer words are not kept."""
 
 
 def values_of(seen: Seen, names: tuple[str, ...] | OptionNames, *, clustered: bool = False) -> list[Word]:
@@ -44,21 +67,11 @@ def values_of(seen: Seen, names: tuple[str, ...] | OptionNames, *, clustered: bo
     if not dashed:
         return []
     found: list[Word] = []
-    words = seen.words
-    known, short = names if isinstance(names, OptionNames) else option_names(names)
+    known = names if isinstance(names, OptionNames) else option_names(names)
     for place, word in dashed:
         text = word.text
-        name, equals, value = text.partition("=")
-        if text in known:
-            found += words[place + 1 : place + 2]
-        elif equals and name in known:
-            found.append(Word(value, given=word.given, content=word.content))
-        elif short and text.startswith(short):
-            found.append(Word(text[2:]))
-        elif clustered and text[1:2] != "-":
-            for at in (text.find(option[1], 2) for option in short):
-                if at > 0:
-                    found += [Word(text[at + 1 :])] if at + 1 < len(text) else words[place + 1 : place + 2]
+        for value in (_remembered_in if len(text) <= _MAX_REMEMBERED else _given_in)(text, known, clustered):
+            found += seen.words[place + 1 : place + 2] if value is None else (Word(value),)
     return found
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from signoff.policy.predicates.whole import absolute, cloned, downloaded, made_executable, per_script
+from signoff.policy.predicates.whole import absolute, cloned, downloaded, made_executable, per_script, starts
 from signoff.policy.programs import is_installed, program_name_of
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN, Script, Word
@@ -57,6 +57,8 @@ def _code_unseen(seen: Seen) -> bool:
 
 def _given_stream(seen: Seen) -> bool:
     """`bash <(curl ...)`: the file it runs is a stream that nobody has seen."""
+    if not any(word.given for word in seen.words):
+        return False
     file = program_file(seen)
     return file is not None and file.given and (file.content is None or UNKNOWN in file.content)
 
@@ -102,7 +104,7 @@ def _runs_made_executable(seen: Seen) -> bool:
 def _copies_of_programs(script: Script) -> frozenset[str]:
     """Where the text puts copies of installed programs, or links to them."""
     found: set[str] = set()
-    for command in script.commands:
+    for command in script.commands if starts(script, _COPIERS) else ():
         if program_name_of(command) not in _COPIERS:
             continue
         texts = [word.text for word in command.own_words[1:] if word.text[:1] != "-"]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from signoff.policy.predicates.program_options import values_of
 from signoff.policy.predicates.remote_code import program_file
-from signoff.policy.predicates.whole import absolute, per_script
+from signoff.policy.predicates.whole import absolute, per_script, starts
 from signoff.policy.programs import program_name_of
 from signoff.policy.seen import Seen
 from signoff.policy.shell import Command, Script, Word
@@ -14,6 +14,7 @@ from signoff.policy.shell.options import OptionSpec, arguments
 _COPIERS = frozenset({"cp", "gcp", "mv", "gmv", "ln", "gln", "install", "ginstall", "rsync", "ditto", "copy", "rename"})
 _COPY = OptionSpec(short_values="tSgmo", long_values=("target-directory", "suffix", "mode", "owner", "group"))
 _LINK = OptionSpec(short_values="tS", long_values=("target-directory", "suffix"))
+_TEES = frozenset({"tee", "gtee", "sponge"})
 _INPUTS = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 
 
@@ -21,9 +22,11 @@ _INPUTS = frozenset({"/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 def _written(script: Script) -> frozenset[str]:
     """The files that the text writes by redirections and tee, as normal paths."""
     found: set[str] = set()
+    tees = starts(script, _TEES)
     for command in script.commands:
-        found.update(absolute(item.target.text, command.cwd) for item in command.redirects if item.writes)
-        if program_name_of(command) in {"tee", "gtee", "sponge"}:
+        if command.redirects:
+            found.update(absolute(item.target.text, command.cwd) for item in command.redirects if item.writes)
+        if tees and program_name_of(command) in _TEES:
             found.update(absolute(word.text, command.cwd) for word in command.own_words[1:] if word.text[:1] != "-")
     found.discard("/dev/null")
     return frozenset(found)
@@ -32,13 +35,18 @@ def _written(script: Script) -> frozenset[str]:
 @per_script
 def _copied(script: Script) -> frozenset[str]:
     """Where the text puts copies of files that it wrote, or links to them, and what it makes of an input."""
-    copying = [command for command in script.commands if program_name_of(command) in _COPIERS]
-    if not copying:
+    if not starts(script, _COPIERS):
         return frozenset()
+    copying = [command for command in script.commands if program_name_of(command) in _COPIERS]
     written, found = _written(script), set[str]()
     for command in copying:
         _copy(command, written, found)
     return frozenset(found)
+
+
+@per_script
+def _made(script: Script) -> frozenset[str]:
+    return _written(script) | _copied(script)
 
 
 def _copy(command: Command, written: frozenset[str], found: set[str]) -> None:
@@ -105,7 +113,7 @@ _INSTRUCTIONS: dict[str, tuple[str, ...]] = {
 
 def _instructed_here(seen: Seen) -> bool:
     """A tool that runs what a file says, in a text that writes this file and whose commands nobody has read."""
-    written = _written(seen.script) | _copied(seen.script)
+    written = _made(seen.script)
     if not written:
         return False
     if seen.name.rpartition("/")[2] in {"make", "gmake", "just", "task", "rake"}:
@@ -140,7 +148,7 @@ def _module_written(seen: Seen) -> bool:
     places = [place for place, word in enumerate(words[:-1]) if word.text == "-m"] if seen.dashed else []
     if not places:
         return False
-    written = _written(seen.script) | _copied(seen.script)
+    written = _made(seen.script)
     path = absolute(words[places[0] + 1].text.replace(".", "/"), seen.cwd)
     return any(file == f"{path}.py" or file.startswith(f"{path}/__") for file in written)
 
@@ -150,3 +158,12 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "instructed_here": _instructed_here,
     "module_written": _module_written,
 }
+
+
+def _makes_files(seen: Seen) -> bool:
+    if len(seen.script.commands) == 1 and not seen.command.redirects and seen.name not in _TEES:
+        return False
+    return bool(_made(seen.script))
+
+
+NEEDS = dict.fromkeys(PREDICATES, _makes_files)

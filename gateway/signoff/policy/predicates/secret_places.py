@@ -2,8 +2,10 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from signoff.policy.path_classes import CLASSES
+from signoff.policy.paths import PathFacts
 from signoff.policy.predicates.program_options import values_of
 from signoff.policy.predicates.secrets import KEEPS_SECRETS, ONLY_NAME, SECRET_VARIABLE_NAME
 from signoff.policy.seen import Seen
@@ -14,10 +16,16 @@ _MANY = frozenset({".", "./", ".."})
 
 def _works_in_secret_folder(seen: Seen) -> bool:
     """In `~/.ssh` or `~/.aws`: a program that reads all files there, or one that is only known when it runs."""
-    cwd = seen.cwd
-    if cwd is None or seen.name in ONLY_NAME:
-        return False
-    return any(map(_may_be_all, seen.words[1:])) and CLASSES["secret_file"](Word(cwd), None, seen.facts.paths)
+    return _in_secret_folder(seen) and seen.name not in ONLY_NAME and any(map(_may_be_all, seen.words[1:]))
+
+
+def _in_secret_folder(seen: Seen) -> bool:
+    return seen.cwd is not None and _keeps_secrets(seen.cwd, seen.facts.paths.home)
+
+
+@lru_cache(maxsize=1024)
+def _keeps_secrets(folder: str, home: str | None) -> bool:
+    return CLASSES["secret_file"](Word(folder), None, PathFacts(home=home))
 
 
 def _may_be_all(word: Word) -> bool:
@@ -102,3 +110,5 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "filter_prints_secret": _filter_prints_secret,
     "statement_names_secret": _statement_names_secret,
 }
+
+NEEDS: dict[str, Callable[[Seen], bool]] = {"works_in_secret_folder": _in_secret_folder}

@@ -10,6 +10,7 @@ from signoff.policy.predicates.whole import (
     SENDERS,
     absolute,
     dumps_environment,
+    per_command,
     per_script,
     per_text,
     prints_environment,
@@ -72,20 +73,21 @@ _NAME_TESTS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename"})
 
 def _finds_secret_for_program(seen: Seen) -> bool:
     """`find ~ -name 'id_*' -exec cat {} ;`: only what is looked for tells that secrets are read."""
+    if not any(_shows_found(command, seen.name) for command in seen.script.commands):
+        return False
     words = seen.command.words
     patterns = [words[place + 1].text for place, word in enumerate(words[:-1]) if word.text in _NAME_TESTS]
     if seen.name.startswith("fd"):
         patterns = [re.sub(r"[\\^$]", "", text) for text in seen.texts[:1]]
-    folders = any(_is_secret(word, seen) for word in seen.operands)
-    return (folders or any(map(_names_secret, patterns))) and any(
-        program_name_of(command) not in ONLY_NAME
-        and (
-            seen.name in command.chain
-            or "xargs" in command.chain
-            or any(UNKNOWN in word.text for word in command.own_words[1:])
-        )
-        for command in seen.script.commands
-    )
+    return any(_is_secret(word, seen) for word in seen.operands) or any(map(_names_secret, patterns))
+
+
+def _shows_found(command: Command, finder: str) -> bool:
+    """Whether a command may be told of what was found, and shows more of it than its name."""
+    if program_name_of(command) in ONLY_NAME:
+        return False
+    carried = finder in command.chain or "xargs" in command.chain
+    return carried or any(UNKNOWN in word.text for word in command.own_words[1:])
 
 
 def _names_secret(pattern: str) -> bool:
@@ -113,12 +115,18 @@ def _is_secret(word: Word, seen: Seen) -> bool:
     return word.text not in _ENV_OBJECTS and CLASSES["secret_file"](word, seen.cwd, seen.facts.paths)
 
 
+@per_command
+def may_name_secret(seen: Seen) -> bool:
+    """Whether one of its words may be a file that holds secrets, and it may show more of it than its name."""
+    if seen.name in ONLY_NAME or (seen.name == "git" and seen.texts[:1] and seen.texts[0] not in _GIT_SHOWS):
+        return False
+    return may_be_of("secret_file", seen.words, seen.cwd)
+
+
 def _reads_secret(seen: Seen) -> bool:
     """Whether an operand is a secret file whose content the program sees, shows or takes along."""
     name, words = seen.name, seen.words
-    if name in ONLY_NAME or len(words) < 2 or (name == "git" and seen.texts[:1] and seen.texts[0] not in _GIT_SHOWS):
-        return False
-    if not may_be_of("secret_file", words, seen.cwd):
+    if len(words) < 2 or not may_name_secret(seen):
         return False
     if name == "git":  # messages and the like are about files
         return any(_is_secret(word, seen) for word in seen.operands)
@@ -328,3 +336,5 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "reads_process_memory": _reads_process_memory,
     "sends_secrets_read": _sends_secrets_read,
 }
+
+NEEDS: dict[str, Callable[[Seen], bool]] = {"reads_secret": may_name_secret}

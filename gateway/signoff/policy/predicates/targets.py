@@ -115,7 +115,8 @@ _CUT = re.compile(r"[-_:./@]+")
 def _words_of(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
     """The words of a name: the first of each part, which in `assembleRelease` and `deployProd` says what is done, and
     all of them."""
-    parts = [_CAPITAL.split(part) for part in _CUT.split(text) if part]
+    found = [part for part in _CUT.split(text) if part]
+    parts = [[part] for part in found] if text == text.lower() else [_CAPITAL.split(part) for part in found]
     return tuple(part[0].casefold() for part in parts), frozenset(word.casefold() for part in parts for word in part)
 
 
@@ -124,11 +125,11 @@ def _speaks(text: str, verbs: frozenset[str]) -> bool:
     if text in verbs:
         return True
     first, known = _words_of(text)
-    if not first or first[0] in _FIRST_HARMLESS or _HARMLESS_PARTS & known:
+    if not first or first[0] in _FIRST_HARMLESS or not _HARMLESS_PARTS.isdisjoint(known):
         return False
     if verbs is _GRAVE and "reset" in first and known & {"db", "database"}:
         return True
-    return any(word in verbs for word in first)
+    return not verbs.isdisjoint(first)
 
 
 def _targets(seen: Seen) -> list[str]:
@@ -240,7 +241,11 @@ def _script_name(seen: Seen) -> str:
 def _script_outward(seen: Seen) -> bool:
     """`./deploy.sh`, `bash scripts/release.sh`: a script of the project that says so by its name."""
     name = _script_name(seen)
-    return _speaks(name, _OUTWARD - {"sync", "notify"}) or _speaks(name, _GRAVE - {"delete", "flush", "drop"})
+    return _speaks(name, _SCRIPT_OUTWARD) or _speaks(name, _SCRIPT_GRAVE)
+
+
+_SCRIPT_OUTWARD = _OUTWARD - {"sync", "notify"}
+_SCRIPT_GRAVE = _GRAVE - {"delete", "flush", "drop"}
 
 
 PREDICATES: dict[str, Callable[[Seen], bool]] = {

@@ -1,7 +1,7 @@
 """What a whole text does besides the command at hand: what it downloads, decodes, writes and sends."""
 
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from signoff.policy.programs import program_name_of
@@ -15,25 +15,21 @@ _Found = TypeVar("_Found")
 
 def per_script(work: Callable[[Script], _Found]) -> Callable[[Script], _Found]:
     """Work it out once for all commands of a text: the last text is remembered."""
-    return _remembered(work, lambda script: script)
+    return _remembered(work)
 
 
 def per_command(work: Callable[[Seen], _Found]) -> Callable[[Seen], _Found]:
     """Work it out once for all rows that look at a command in the same way: the last one is remembered."""
-    return _remembered(work, lambda seen: seen)
+    return _remembered(work)
 
 
 def per_text(work: Callable[[Seen], _Found]) -> Callable[[Seen], _Found]:
     """Like `per_script`, for what needs to know the surroundings as well, which are the same for a whole text."""
-    return _remembered(work, lambda seen: seen.script)
+    kept: tuple[Script, _Found] | None = None
 
-
-def _remembered(work: Callable[[_Given], _Found], key: Callable[[_Given], object]) -> Callable[[_Given], _Found]:
-    kept: tuple[object, _Found] | None = None  # replaced as a whole, since texts may be judged on several threads
-
-    def remembered(given: _Given) -> _Found:
+    def remembered(given: Seen) -> _Found:
         nonlocal kept
-        last, of = kept, key(given)
+        last, of = kept, given.script
         if last is not None and last[0] is of:
             return last[1]
         found = work(given)
@@ -41,6 +37,31 @@ def _remembered(work: Callable[[_Given], _Found], key: Callable[[_Given], object
         return found
 
     return remembered
+
+
+def _remembered(work: Callable[[_Given], _Found]) -> Callable[[_Given], _Found]:
+    kept: tuple[_Given, _Found] | None = None  # replaced as a whole, since texts may be judged on several threads
+
+    def remembered(given: _Given) -> _Found:
+        nonlocal kept
+        last = kept
+        if last is not None and last[0] is given:
+            return last[1]
+        found = work(given)
+        kept = (given, found)
+        return found
+
+    return remembered
+
+
+@per_script
+def _programs(script: Script) -> frozenset[str]:
+    return frozenset([program_name_of(command) for command in script.commands])
+
+
+def starts(script: Script, names: Iterable[str]) -> bool:
+    """Whether the text starts one of these programs: few do, and without them nothing has to be looked for."""
+    return not _programs(script).isdisjoint(names)
 
 
 DOWNLOADERS = frozenset(
@@ -72,16 +93,15 @@ _DECODERS: dict[str, tuple[str, ...]] = {
 """Programs that turn unreadable text into readable one, with the option that makes them do it, if one does."""
 
 
-@per_script
 def downloads(script: Script) -> bool:
     """Whether a command of the text brings something from the network."""
-    return any(program_name_of(command) in DOWNLOADERS for command in script.commands)
+    return starts(script, DOWNLOADERS)
 
 
 @per_script
 def decodes(script: Script) -> bool:
     """Whether a command of the text decodes something."""
-    return any(_decodes(command) for command in script.commands)
+    return starts(script, _DECODERS) and any(_decodes(command) for command in script.commands)
 
 
 def _decodes(command: Command) -> bool:
@@ -109,6 +129,8 @@ _COPIERS = frozenset({"cp", "mv", "install", "ln", "gcp", "gmv"})
 @per_script
 def downloaded(script: Script) -> frozenset[str]:
     """The files the text fetches from the network, or writes from what it fetched, as normal paths."""
+    if not starts(script, DOWNLOADERS):
+        return frozenset()
     found: set[str] = set()
     fetched = False
     for command in script.commands:
@@ -156,13 +178,16 @@ def _copied(command: Command, found: set[str]) -> None:
 @per_script
 def cloned(script: Script) -> tuple[str, ...]:
     """The folders into which the text clones repositories of other machines, each with a slash at its end."""
+    if not starts(script, _CLONERS):
+        return ()
     return tuple(
         absolute(folder, command.cwd) + "/"
         for command in script.commands
-        if program_name_of(command) in {"git", "gh", "hg", "svn"} and (folder := _clone_target(command))
+        if program_name_of(command) in _CLONERS and (folder := _clone_target(command))
     )
 
 
+_CLONERS = frozenset({"git", "gh", "hg", "svn"})
 _CLONE = OptionSpec(short_values="bocju", long_values=("branch", "depth", "origin", "config", "reference", "template"))
 _REMOTE_MARKS = ("://", "@", "/")
 
@@ -181,15 +206,20 @@ def _clone_target(command: Command) -> str:
 @per_script
 def made_executable(script: Script) -> frozenset[str]:
     """The files the text makes executable, as normal paths."""
+    if not starts(script, _CHMOD):
+        return frozenset()
     found: set[str] = set()
     for command in script.commands:
-        if program_name_of(command) not in {"chmod", "gchmod"}:
+        if program_name_of(command) not in _CHMOD:
             continue
         texts = [word.text for word in command.own_words[1:]]
         modes = [text for text in texts if _adds_running(text)]
         if modes:
             found.update(absolute(text, command.cwd) for text in texts if text not in modes)
     return frozenset(found)
+
+
+_CHMOD = frozenset({"chmod", "gchmod"})
 
 
 def _adds_running(mode: str) -> bool:
@@ -202,7 +232,7 @@ def _adds_running(mode: str) -> bool:
 @per_script
 def dumps_environment(script: Script) -> bool:
     """Whether a command of the text prints the whole environment."""
-    return any(map(prints_environment, script.commands))
+    return starts(script, _DUMPERS) and any(map(prints_environment, script.commands))
 
 
 _DUMPERS = frozenset({"env", "printenv", "set", "export", "declare", "typeset"})
@@ -216,10 +246,9 @@ def prints_environment(command: Command) -> bool:
     return False
 
 
-@per_script
 def searches_processes(script: Script) -> bool:
     """Whether a command of the text looks for processes."""
-    return any(program_name_of(command) in _SEARCHERS for command in script.commands)
+    return starts(script, _SEARCHERS)
 
 
 _SEARCHERS = frozenset({"pgrep", "pidof", "lsof", "ps", "fuser", "ss", "netstat", "docker", "systemctl"})
@@ -228,4 +257,16 @@ _SEARCHERS = frozenset({"pgrep", "pidof", "lsof", "ps", "fuser", "ss", "netstat"
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "text_downloads": lambda seen: downloads(seen.script),
     "text_decodes": lambda seen: decodes(seen.script),
+}
+
+
+def _fetches(seen: Seen) -> bool:
+    return starts(seen.script, _FETCHERS)
+
+
+_FETCHERS = DOWNLOADERS | _CLONERS
+NEEDS: dict[str, Callable[[Seen], bool]] = {
+    **PREDICATES,
+    **dict.fromkeys(("runs_downloaded", "installs_downloaded"), _fetches),
+    "environment_leaves": lambda seen: starts(seen.script, _DUMPERS),
 }

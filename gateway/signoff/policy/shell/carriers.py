@@ -52,6 +52,7 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     place: Place = "here"
     changes: Change
     spec: OptionSpec = OptionSpec()
+    phrases: tuple[tuple[str, ...], ...] = ()
     starts: frozenset[str] = frozenset()
     options_only: bool = False
     letters: frozenset[str] = frozenset()
@@ -68,8 +69,9 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             long_single=self.long_single,
         )
         msgspec.structs.force_setattr(self, "spec", spec)
-        starts = frozenset(subcommand.split()[0] for subcommand in self.subcommands)
-        msgspec.structs.force_setattr(self, "starts", starts)
+        phrases = tuple(tuple(subcommand.split()) for subcommand in self.subcommands)
+        msgspec.structs.force_setattr(self, "phrases", phrases)
+        msgspec.structs.force_setattr(self, "starts", frozenset(phrase[0] for phrase in phrases))
         options = (*self.code, *self.code_files)
         msgspec.structs.force_setattr(self, "letters", frozenset(name[1] for name in options if len(name) == 2))
         msgspec.structs.force_setattr(self, "beginnings", tuple(name[:5] for name in options if len(name) > 2))
@@ -159,16 +161,18 @@ def find(words: tuple[Word, ...]) -> list[tuple[Carrier, tuple[Word, ...], int]]
             continue
         if not carrier.subcommands:
             found.append((carrier, words, 0))
-        elif begins and not carrier.starts.isdisjoint(texts) and (at := _subcommand(words, carrier)):
+        elif begins and not carrier.starts.isdisjoint(texts) and (at := _subcommand(words, texts, carrier)):
             found.append((carrier, words[at:], at))
     return found
 
 
-def _subcommand(words: tuple[Word, ...], carrier: Carrier) -> int:
+def _subcommand(words: tuple[Word, ...], texts: list[str], carrier: Carrier) -> int:
     """The place of the last word of its subcommand (`docker compose exec`), or 0."""
-    for subcommand in carrier.subcommands:
+    for phrase in carrier.phrases:
+        if phrase[-1] not in texts:
+            continue
         at = 0
-        for part in subcommand.split():
+        for part in phrase:
             after = arguments(words[at:], carrier.spec, stop=True)
             if not after.operands or after.operands[0][1].text != part:
                 break

@@ -1,6 +1,7 @@
 """One simple command as it stands in a text: its redirections, assignments and words, for each value they may have."""
 
 import re
+from collections.abc import Iterable
 
 import tree_sitter
 
@@ -28,9 +29,14 @@ def with_redirects(machine: Machine, node: Node, around: list[Node], io: Io) -> 
     """Walk a simple command with its own redirections and those that stand `around` it."""
     machine.visited.add(node.id)
     text = machine.source[node.start_byte : node.end_byte]
-    known = None if around or len(text) > plain.MAX_CHARS else plain.words(text.decode("utf-8", "replace"))
+    known = None if len(text) > plain.MAX_CHARS else plain.words(text.decode("utf-8", "replace"))
     if known is not None:
-        return _run(machine, [list(known)], io, (), text)
+        if not around:
+            return _run(machine, [list(known)], io, (), text)
+        if machine.source[node.end_byte : around[0].start_byte] == b" ":
+            redirected = Redirections(machine, around, io)
+            lines = _all_behind(machine, [list(known)], redirected.arguments)
+            return redirected.finish(_run(machine, lines, redirected.io, (), text))
     nodes = children_of(node)
     if b"\n" in text and (cut := _lost_line(machine.source, nodes)):
         rest = machine.source[nodes[cut].start_byte : node.end_byte].decode("utf-8", "replace")
@@ -132,9 +138,7 @@ def _resolved(
             found = _behind(found, words.alternatives(machine, node))
     if outside - end > 1:
         _skipped(machine, found, end, outside)
-    for node in behind:
-        found = _behind(found, words.alternatives(machine, node))
-    return _run(machine, found, io, assignments, text)
+    return _run(machine, _all_behind(machine, found, behind), io, assignments, text)
 
 
 def _run(
@@ -166,6 +170,13 @@ def _skipped(machine: Machine, found: list[list[Word]], start: int, end: int) ->
             before.append(Word("-"))
     elif lost:
         machine.problems.setdefault(UNREADABLE)
+
+
+def _all_behind(machine: Machine, found: list[list[Word]], nodes: Iterable[Node]) -> list[list[Word]]:
+    """Each line of words so far with the words of these nodes, which stand behind redirections."""
+    for node in nodes:
+        found = _behind(found, words.alternatives(machine, node))
+    return found
 
 
 def _behind(found: list[list[Word]], part: list[list[Word]]) -> list[list[Word]]:

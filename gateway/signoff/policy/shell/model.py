@@ -97,7 +97,7 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def own_words(self) -> tuple[Word, ...]:
         """The words of this program without those of a command it carries."""
-        return self.words[: self.own]
+        return self.words if self.own == len(self.words) else self.words[: self.own]
 
     @property
     def text(self) -> str:

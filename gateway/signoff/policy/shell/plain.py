@@ -9,7 +9,7 @@ MAX_CHARS = 1000
 
 _BARE = r"[A-Za-z0-9_./:@%+,-]++"
 _QUOTED = r"""'[ -#%&(-~]*+'|"[ !#%-\[\]-_a-~]*+\""""
-_WORD = rf"(?:--?[A-Za-z][A-Za-z0-9_-]*+=[A-Za-z0-9_./:@%+,=-]++|{_BARE}|{_QUOTED})"
+_WORD = rf"(?:--?[A-Za-z][A-Za-z0-9_-]*+=(?:[A-Za-z0-9_./:@%+,=-]++|{_QUOTED})|{_BARE}|{_QUOTED})"
 _COMMAND = re.compile(rf"[ \t\n]*+{_BARE}(?:[ \t]++{_WORD})*+[ \t\n]*+")
 _WORDS = re.compile(_WORD)
 
@@ -27,4 +27,13 @@ def words(text: str) -> tuple[Word, ...] | None:
     first, *rest = _WORDS.findall(text)
     if first in _OTHERS:
         return None
-    return (Word(first), *[Word(word[1:-1] if word[0] in "'\"" else word) for word in rest])
+    return (Word(first), *[Word(word if word[-1] not in _QUOTES else _unquoted(word)) for word in rest])
+
+
+_QUOTES = frozenset("'\"")
+
+
+def _unquoted(word: str) -> str:
+    """A word that ends in a quote, without it and its other half: `--name='a b'`."""
+    name, _quote, rest = word.partition(word[-1])
+    return name + rest[:-1]

@@ -6,16 +6,19 @@ from collections.abc import Callable
 
 import tree_sitter
 
-from signoff.policy.shell import plain, source, syntax, walk
+from signoff.policy.shell import plain, simple, source, syntax, walk
 from signoff.policy.shell.carriers import table
 from signoff.policy.shell.deadline import Deadline, GivenUpError
 from signoff.policy.shell.evaluating import PROMPTS
 from signoff.policy.shell.machine import NOT_ALL_READ, TOO_DEEP, UNREADABLE, Io, Machine
-from signoff.policy.shell.model import PLACEHOLDER, UNKNOWN, UNKNOWN_HOME, Script
+from signoff.policy.shell.model import PLACEHOLDER, UNKNOWN, UNKNOWN_HOME, Script, Word
 from signoff.policy.shell.scope import Scope
 
 _COMMENT_BEFORE = re.compile(rb"(?:^|[;&|()<>`\n]|(?<!\\)(?:\\\\)*[ \t])\Z")
 """What stands before a comment: a blank that no backslash quotes, or the end of what came before."""
+
+_BLANK_BEFORE = frozenset({b"  ", b"\n ", b"; "})
+"""The same for most comments, which are thus told at once."""
 
 _OWN = re.compile(
     r"PWD|OLDPWD|SHLVL|_|IFS|PPID|E?UID|GROUPS|S?RANDOM|SECONDS|LINENO|EPOCH\w+|HISTCMD|FUNCNAME|DIRSTACK|OPT(?:IND|ARG)"
@@ -39,6 +42,14 @@ def read_shell(
     `env` are the variables that are set around it, by names that a shell can have; its `HOME` goes before `home`.
     Never raises on any text. What could not be read in time or at all is in `problems`.
     """
+    only = plain.words(text)
+    try:
+        rows = None if only is None else simple.rows_of(only)
+        alone = None if only is None or rows is None or env else simple.alone(only, rows, cwd, text.strip())
+    except (RecursionError, MemoryError):
+        return Script(problems=(TOO_DEEP,))
+    if alone is not None:
+        return Script(commands=(alone,))
     if len(text) > source.MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > source.MAX_BYTES:
         return Script(problems=(f"it is longer than {source.MAX_BYTES // 1024} kB",))
     table()  # loaded once, which is not this text's time
@@ -46,9 +57,31 @@ def read_shell(
     if UNKNOWN in text:
         machine.problems.setdefault("it contains a NUL character")
         text = text.replace(UNKNOWN, "")
+    _run(machine, text, env, only, rows)
+    machine.close()
+    return Script(
+        commands=tuple(machine.commands),
+        problems=tuple(machine.problems),
+        opaque=tuple(machine.opaque),
+        fork_bombs=tuple(machine.fork_bombs),
+    )
+
+
+def _run(
+    machine: Machine,
+    text: str,
+    env: tuple[tuple[str, str], ...],
+    only: tuple[Word, ...] | None,
+    rows: list[simple.Row] | None,
+) -> None:
+    """Have the machine read the text, or its words where it is one plain command. What stops it is a problem."""
     try:
         _surround(machine, env)
-        machine.read(text.encode("utf-8", "replace").decode(), Io())
+        with machine.nested():
+            if only is None:
+                _parse(machine, text.encode("utf-8", "replace").decode(), Io())
+            else:
+                walk.plain_command(machine, only, text, Io(), rows)
         with machine.perhaps():
             for handler in machine.at_exit:
                 # A trap was read where it was set; what its variables hold when it runs may be something else.
@@ -58,13 +91,6 @@ def read_shell(
     except (RecursionError, MemoryError):
         # The count of levels comes first; this is for a caller whose own stack was nearly full.
         machine.problems.setdefault(TOO_DEEP)
-    machine.close()
-    return Script(
-        commands=tuple(machine.commands),
-        problems=tuple(machine.problems),
-        opaque=tuple(machine.opaque),
-        fork_bombs=tuple(machine.fork_bombs),
-    )
 
 
 def _surround(machine: Machine, env: tuple[tuple[str, str], ...]) -> None:
@@ -85,32 +111,35 @@ def _surround(machine: Machine, env: tuple[tuple[str, str], ...]) -> None:
 
 
 def _read(machine: Machine, text: str, io: Io) -> str | None:
-    """Parse a text and walk it within the machine's scope."""
+    """Read an inner text within the machine's scope."""
     with machine.nested() as deeper:
         if not deeper:
             return None
         words = plain.words(text)
-        if words is not None:
-            return walk.plain_command(machine, words, text, io)
-        overload = source.overload(text)
-        if overload is not None:
-            machine.problems.setdefault(overload)
-            return None
-        prepared = source.joined(text.replace(UNKNOWN, PLACEHOLDER), machine.deadline)
-        data = prepared.encode()
-        outer, machine.source = (machine.source, machine.visited, machine.covered), data
-        machine.visited, machine.covered = set(), []
-        try:
-            root = syntax.parse(data, machine.deadline).root_node
-            _note_odd(machine, prepared, root)
-            if root.has_error:
-                machine.problems.setdefault(UNREADABLE)
-                return _read_prefix(machine, io)
-            output = machine.statement(root, io)
-            _note_unread(machine, root)
-            return output
-        finally:
-            machine.source, machine.visited, machine.covered = outer
+        return _parse(machine, text, io) if words is None else walk.plain_command(machine, words, text, io)
+
+
+def _parse(machine: Machine, text: str, io: Io) -> str | None:
+    """Parse a text and walk it."""
+    overload = source.overload(text)
+    if overload is not None:
+        machine.problems.setdefault(overload)
+        return None
+    prepared = source.joined(text.replace(UNKNOWN, PLACEHOLDER), machine.deadline)
+    data = prepared.encode()
+    outer, machine.source = (machine.source, machine.visited, machine.covered), data
+    machine.visited, machine.covered = set(), []
+    try:
+        root = syntax.parse(data, machine.deadline).root_node
+        _note_odd(machine, prepared, root)
+        if root.has_error:
+            machine.problems.setdefault(UNREADABLE)
+            return _read_prefix(machine, io)
+        output = machine.statement(root, io)
+        _note_unread(machine, root)
+        return output
+    finally:
+        machine.source, machine.visited, machine.covered = outer
 
 
 def _note_unread(machine: Machine, root: tree_sitter.Node) -> None:
@@ -118,8 +147,12 @@ def _note_unread(machine: Machine, root: tree_sitter.Node) -> None:
     if machine.problems:
         return
     runs, comments = syntax.running(root)
+    source = machine.source
     for node in comments:
-        if _COMMENT_BEFORE.search(machine.source, max(node.start_byte - 64, 0), node.start_byte) is None:
+        start = node.start_byte
+        if source[start - 2 : start] in _BLANK_BEFORE:
+            continue
+        if _COMMENT_BEFORE.search(source, max(start - 64, 0), start) is None:
             machine.problems.setdefault(UNREADABLE)  # to the shell this hash is a part of a word
             return
     for node in runs:

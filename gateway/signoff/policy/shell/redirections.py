@@ -57,8 +57,8 @@ class Redirections:
         self._feed(found[0] + "\n" if len(found) == 1 else None, source.find(b"<", start))
 
     def _file(self, node: Node) -> None:
-        targets = node.children_by_field_name("destination")
-        sign = next((child for child in node.children if not child.is_named), None)
+        targets, children = node.children_by_field_name("destination"), node.children
+        sign = next((child for child in children if not child.is_named), None)
         operator = ">" if sign is None else sign.type
         # The grammar takes words behind the target for further targets; to the shell they are arguments.
         self.arguments += targets[1:]
@@ -67,7 +67,8 @@ class Redirections:
             return
         found = words.plain(self.machine, targets[0]) if targets else []
         target = found[0] if found else Word("")
-        if node.children[0].type == "file_descriptor" and text_of(node.children[0], self.machine.source) != "1":
+        first = children[0]
+        if first is not sign and first.type == "file_descriptor" and text_of(first, self.machine.source) != "1":
             self.aside.add(len(self.written))
         self.written.append(Redirect(operator=operator, target=target))
         if operator == "<":

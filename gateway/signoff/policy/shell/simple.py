@@ -12,16 +12,45 @@ from signoff.policy.shell.scope import MAX_VALUES, Scope
 from signoff.policy.shell.unwrapping import Inner
 
 Words = tuple[Word, ...]
-Found = tuple[Carrier, Words, int]
+Row = tuple[Carrier, Words, int, list[Inner]]
 
 MAX_ARGUMENTS = 64
 """How many words of its input xargs is followed with."""
 
 
-def run(machine: Machine, words: Words, io: Io, *, own_names: bool = True) -> str | None:
+def rows_of(words: Words) -> list[Row]:
+    """The carriers that these words are, each with the words as it sees them, how many came before those, and what it
+    runs."""
+    return [(carrier, seen, before, unwrapping.unwrap(carrier, seen)) for carrier, seen, before in carriers.find(words)]
+
+
+def alone(words: Words, rows: list[Row], cwd: str | None, source: str) -> Command | None:
+    """Plain words that stand alone in a text, where one command is surely all that it runs: it carries nothing but
+    files and texts in which no shell text stands, and changes nothing but files, of which there are none yet."""
+    name = words[0].text
+    if name in effects.EFFECTS or ("/" in name and name.rpartition("/")[2] in effects.WRITERS):
+        return None
+    codes: list[Code] = []
+    for carrier, _seen, before, inners in rows:
+        for inner in inners:
+            if inner.words or inner.own + before != len(words) or _is_open(inner.file):
+                return None
+            if inner.text is not None:
+                if not carrier.language or embedded.shell_texts(carrier.language, inner.text):
+                    return None
+                codes.append(Code(carrier.language, inner.text))
+    return Command(words=words, own=len(words), cwd=cwd, source=source, code=tuple(codes))
+
+
+def _is_open(file: Word | None) -> bool:
+    return file is not None and (file.given or file.text.startswith(_DESCRIPTORS))
+
+
+def run(machine: Machine, words: Words, io: Io, *, own_names: bool = True, rows: list[Row] | None = None) -> str | None:
     """Record the command and what it carries; what it prints, or None when that is not known.
 
-    `own_names` is False behind a program, which knows no functions and aliases of this text.
+    `own_names` is False behind a program, which knows no functions and aliases of this text. `rows` are those of the
+    words, where they are known.
     """
     machine.deadline.check()
     if not words:
@@ -33,7 +62,7 @@ def run(machine: Machine, words: Words, io: Io, *, own_names: bool = True) -> st
         # Where both what `exec` opened and something around feed it, it is not known which of them came last.
         io = replace(io, stdin=None if io.fed else opened[0], fed=True)
     first = words[0]
-    if first.text == "{" or io.chain[-1:] == ("coproc",):
+    if first.text == "{" or (io.chain and io.chain[-1] == "coproc"):
         words = _behind_brace(words, io)
         first = words[0]
     if first.text == "}":
@@ -50,11 +79,11 @@ def run(machine: Machine, words: Words, io: Io, *, own_names: bool = True) -> st
     if own_names and first.text in machine.scope.aliases:
         _alias(machine, words, io)
     _take_effect(machine, words, io, own_names=own_names)
-    found = carriers.find(words)
-    if not found:
+    rows = rows_of(words) if rows is None else rows
+    if not rows:
         _emit(machine, words, len(words), io)
         return _own_file(machine, words, io) if "/" in first.text else output(words, io.stdin)
-    return _carry(machine, words, found, io)
+    return _carry(machine, words, rows, io)
 
 
 def _take_effect(machine: Machine, words: Words, io: Io, *, own_names: bool) -> None:
@@ -183,9 +212,8 @@ _DESCRIPTORS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/", "/proc/thread-self/f
 # Carriers
 
 
-def _carry(machine: Machine, words: Words, found: list[Found], io: Io) -> str | None:
+def _carry(machine: Machine, words: Words, rows: list[Row], io: Io) -> str | None:
     """Record a carrier, then run what it carries in each of the ways its rows tell of."""
-    rows = [(carrier, seen, before, unwrapping.unwrap(carrier, seen)) for carrier, seen, before in found]
     own = min((inner.own + before for _carrier, _seen, before, inners in rows for inner in inners), default=len(words))
     name = words[0].text.rpartition("/")[2]
     texts = [

@@ -85,7 +85,8 @@ def joined(text: str, deadline: Deadline) -> str:
 
     Raises `OutOfTimeError`, and `UnbalancedError` for a quote within backticks that nothing closes there.
     """
-    if _NEEDS_SCAN.search(text) is None and not ("<<" in text and ";" in text):
+    marked = "`" in text or "\\" in text or "{" in text  # looked for at once in all of the text
+    if not (marked and _NEEDS_SCAN.search(text)) and not ("<<" in text and ";" in text):
         return text
     return _Scanner(text, deadline).run()
 

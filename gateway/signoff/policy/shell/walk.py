@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from signoff.policy.shell import evaluating, invocation, simple, words
 from signoff.policy.shell.expansion import evaluate, visit
-from signoff.policy.shell.machine import Io, Machine
+from signoff.policy.shell.machine import MAX_DEPTH, TOO_DEEP, Io, Machine
 from signoff.policy.shell.model import UNKNOWN, Command, Word
 from signoff.policy.shell.redirections import Redirections
 from signoff.policy.shell.scope import Function
@@ -29,18 +29,19 @@ def statement(machine: Machine, node: Node, io: Io) -> str | None:
         return None
     if machine.failing and machine.depth == _OUTERMOST and _begins_line(machine.source, node.start_byte):
         machine.line_ends()
-    outer = machine.io
-    with machine.nested() as deeper:
-        if not deeper:
-            return None
-        machine.io = io
-        machine.visited.add(node.id)
-        try:
-            return handler(machine, node, io)
-        finally:
-            machine.io = outer
-            if machine.scope.integer_values:
-                evaluating.drain(machine)
+    if machine.depth >= MAX_DEPTH:
+        machine.problems.setdefault(TOO_DEEP)
+        return None
+    outer, machine.io = machine.io, io
+    machine.depth += 1  # as `nested` does, without its cost for each statement
+    machine.visited.add(node.id)
+    try:
+        return handler(machine, node, io)
+    finally:
+        machine.depth -= 1
+        machine.io = outer
+        if machine.scope.integer_values:
+            evaluating.drain(machine)
 
 
 _OUTERMOST = 2
@@ -51,12 +52,14 @@ def _begins_line(source: bytes, start: int) -> bool:
     return not source[source.rfind(b"\n", 0, start) + 1 : start].strip()
 
 
-def plain_command(machine: Machine, found: tuple[Word, ...], text: str, io: Io) -> str | None:
+def plain_command(
+    machine: Machine, found: tuple[Word, ...], text: str, io: Io, rows: list[simple.Row] | None = None
+) -> str | None:
     """Run the only command of a text, whose words are known without a syntax tree; what it prints, or None."""
     outer = machine.io
     machine.io = io
     try:
-        return simple.run(machine, found, replace(io, source=text.strip()))
+        return simple.run(machine, found, replace(io, source=text.strip()), rows=rows)
     finally:
         machine.io = outer
         if machine.scope.integer_values:
@@ -64,8 +67,8 @@ def plain_command(machine: Machine, found: tuple[Word, ...], text: str, io: Io) 
 
 
 def _sequence(machine: Machine, nodes: list[Node], io: Io) -> str | None:
-    """Statements one after the other, the words between them left out."""
-    outputs = [statement(machine, node, io) for node in nodes if node.type in _HANDLERS or node.is_named]
+    """Statements one after the other."""
+    outputs = [statement(machine, node, io) for node in nodes]
     return None if None in outputs else "".join(text for text in outputs if text)
 
 

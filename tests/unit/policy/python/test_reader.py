@@ -4,6 +4,7 @@ import json
 import time
 
 import pytest
+from tests.tables import every
 
 from signoff.policy.python import CodeRules, read_python, shipped
 from signoff.policy.python.reader import MAX_DEPTH
@@ -73,7 +74,7 @@ SPELLINGS = [
 ]
 
 
-@pytest.mark.parametrize("spelling", [item for item in SPELLINGS if "!r" not in item and "%r" not in item])
+@every("spelling", [item for item in SPELLINGS if "!r" not in item and "%r" not in item])
 def test_a_command_is_found_however_it_is_written(spelling: str) -> None:
     assert "rm -rf src" in commands(spelling.format(json.dumps("rm -rf src")))
 

@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.tables import every
 
 from signoff.policy.path_classes import CLASSES
 from signoff.policy.paths import PathFacts
@@ -40,24 +40,24 @@ def _each(kind: str) -> list[tuple[str, str]]:
     return [(case["key"], text) for case in CASES for text in case[kind]]
 
 
-@pytest.mark.parametrize(("key", "text"), _each("fires"))
+@every("key, text", _each("fires"))
 def test_it_fires(key: str, text: str) -> None:
     assert key in keys(text)
 
 
-@pytest.mark.parametrize(("key", "text"), _each("passes"))
+@every("key, text", _each("passes"))
 def test_it_does_not_fire(key: str, text: str) -> None:
     assert key not in keys(text)
 
 
-@pytest.mark.parametrize("row", range(len(RULES)), ids=[f"{place}-{rule.key}" for place, rule in enumerate(RULES)])
+@every("row", range(len(RULES)), ids=lambda row: f"{row}-{RULES[row].key}")
 def test_every_row_is_needed(row: int) -> None:
     fewer = shipped().without(row)
     fires = [text for case in CASES if case["key"] == RULES[row].key for text in case["fires"]]
     assert any(RULES[row].key not in keys(text, fewer) for text in fires)
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.key)
+@every("rule", RULES, ids=lambda rule: rule.key)
 def test_rows_are_sound(rule: CodeRule) -> None:
     assert rule.calls or rule.sets or rule.uses or rule.imports
     assert set(rule.operands) <= CLASSES.keys()

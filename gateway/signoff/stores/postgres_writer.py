@@ -1,0 +1,287 @@
+"""Group commit: whatever changes are queued share one transaction, and all transactions follow each other.
+
+A transaction first locks the one row of `signoff.head`, as every gateway on this database does. From then on nothing
+it reads can move, nor can what it did not find appear, until it commits. Its changes run on the event loop over what
+was read; what they lack is fetched in one round trip, and they run again. Changes that may touch thousands of rows run
+in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any
+
+import psycopg
+
+from signoff.clock import SystemClock
+from signoff.errors import StoreCorrupt, StoreError, StoreUnavailable
+from signoff.ports import Clock, Tx
+from signoff.stores.postgres_errors import explain, is_locked_out, is_lost, may_go_well
+from signoff.stores.postgres_feed import PostgresFeed
+from signoff.stores.postgres_lines import Connection, ask, connect
+from signoff.stores.postgres_place import Place
+from signoff.stores.postgres_shapes import Statement
+from signoff.stores.postgres_tx import Group, Job
+from signoff.stores.postgres_write import writes
+
+log = logging.getLogger("signoff.store")
+
+MAX_GROUP = 256
+"""Changes in one transaction."""
+SLICE_S = 0.005
+"""So long changes run on the event loop before others get their turn."""
+TRIES = 10
+"""Attempts at one transaction that the server gave up for another's sake, or whose connection was lost before its
+commit was sent."""
+RECONNECTS = 2
+MAX_ROUNDS = 200
+"""Rounds of reading after which a change is taken for one that asks for something else each time it runs."""
+DOUBT_S = 15.0
+"""How long it is tried to find out whether a commit whose answer was lost happened."""
+STILL_S = 60.0
+"""A transaction that was asked nothing for so long, while others wait, belongs to a process that stands still or to a
+machine that is gone. It is cut off; its change was not acknowledged."""
+_ONE_TRIP = 16
+"""Up to so many statements are written together with the commit; more are sent one by one."""
+_BEGIN: Statement = ("BEGIN ISOLATION LEVEL READ COMMITTED", ())
+# The time is told of the row that the lock gave, so after the lock is held.
+_LOCKED = (
+    "WITH head AS MATERIALIZED (SELECT pos FROM signoff.head FOR UPDATE)"
+    " SELECT pos, clock_timestamp(), pg_current_xact_id()::text FROM head"
+)
+_LOCK: Statement = (_LOCKED, ())
+_COMMIT: Statement = ("COMMIT", ())
+_ROLLBACK: Statement = ("ROLLBACK", ())
+_CUT_OFF = (
+    "SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid"
+    " WHERE a.datname = current_database() AND l.relation = 'signoff.head'::regclass"
+    " AND a.state LIKE 'idle in transaction%%'"
+    " AND a.state_change < clock_timestamp() - %s::float8 * interval '1 second'"
+)
+_STATUS = "SELECT pg_xact_status(%s::text::xid8)"
+
+
+class Writer:
+    """Owns the writing connection."""
+
+    def __init__(self, place: Place, clock: Clock | None, feed: PostgresFeed) -> None:
+        """Without a clock the time of a transaction is the database's."""
+        self._place = place
+        self._clock = clock
+        self._feed = feed
+        self._jobs: deque[Job] = deque()
+        self._thread = ThreadPoolExecutor(1, "signoff-store-changes")
+        self._connection: Connection | None = None
+        self._task: asyncio.Task[None] | None = None
+        self.failure: StoreError | None = None
+        """Why the last group failed, until one succeeds."""
+
+    @property
+    def queued(self) -> int:
+        """Changes that wait for the next group."""
+        return len(self._jobs)
+
+    def run(self, change: Callable[[Tx], Any], *, bulk: bool) -> asyncio.Future[Any]:
+        """Queue a change; the future is done once it is durable. It commits also if the future is cancelled."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        self._jobs.append(Job(change, future, bulk=bulk))
+        if self._task is None:
+            self._task = loop.create_task(self._work())
+        return future
+
+    async def close(self) -> None:
+        """Finish what is queued, then close the connection and end the thread."""
+        while self._task is not None:
+            await asyncio.wait([self._task])
+        await self._drop()
+        self._thread.shutdown()
+
+    async def _work(self) -> None:
+        """Commit groups until nothing is queued."""
+        try:
+            while self._jobs:
+                jobs = self._next_jobs()
+                try:
+                    await self._serve(jobs)
+                except BaseException as error:
+                    told = StoreUnavailable(f"the commit was interrupted by {type(error).__name__}")
+                    _answer(jobs, told, error)
+                    raise
+        finally:
+            self._task = None
+
+    def _next_jobs(self) -> list[Job]:
+        jobs = [self._jobs.popleft()]
+        while not jobs[0].alone and self._jobs and not self._jobs[0].alone and len(jobs) < MAX_GROUP:
+            jobs.append(self._jobs.popleft())
+        return jobs
+
+    async def _serve(self, jobs: list[Job]) -> None:
+        """Commit these changes and answer their callers."""
+        lost = 0
+        for attempt in range(1, TRIES + 1):
+            try:
+                await self._attempt(jobs)
+            except (psycopg.Error, TimeoutError, StoreError) as error:
+                was_lost = self._connection is not None and is_lost(error, self._connection)
+                await self._drop()
+                lost += was_lost
+                again = may_go_well(error) or (was_lost and lost <= RECONNECTS)
+                if attempt < TRIES and (again or (is_locked_out(error) and await self._cut_off())):
+                    continue
+                self._fail(jobs, error)
+            except BaseException:
+                await self._drop()
+                raise
+            else:
+                self.failure = None
+                _answer(jobs, None, None)
+            return
+
+    def _fail(self, jobs: list[Job], error: BaseException) -> None:
+        told = explain(error, self._place.shown)
+        refused = self._connected_error(error)
+        if refused and len(jobs) > 1:
+            # The server refuses something in one of them. Each has its own transaction now, so that it fails alone.
+            for job in reversed(jobs):
+                job.alone = True
+                self._jobs.appendleft(job)
+            return
+        if not refused or not jobs[0].blank:
+            self.failure = told
+        _answer(jobs, told, error)
+
+    @staticmethod
+    def _connected_error(error: BaseException) -> bool:
+        """Whether it lies in what was asked and not in the way to the server."""
+        if isinstance(error, psycopg.Error):
+            return error.sqlstate is not None and error.sqlstate[:2] in ("22", "23", "54")
+        return isinstance(error, StoreError) and not isinstance(error, StoreUnavailable)
+
+    # --- one transaction ---
+
+    async def _attempt(self, jobs: list[Job]) -> None:
+        group = Group(jobs)
+        if self._connection is None:
+            self._connection = await connect(self._place)
+        connection = self._connection
+        # What they ask for first comes along with the lock.
+        await self._pass(group, (self._clock or SystemClock()).now(), count=False)
+        now, xid = await self._begin(connection, group)
+        rounds = 0
+        while True:
+            await self._pass(group, now)
+            if group.settled:
+                break
+            rounds += 1
+            if rounds > MAX_ROUNDS:
+                raise StoreError("a change asks for other rows each time it runs; it must be pure")
+            await self._fetch(connection, group, [])
+        if group.wrote:
+            await self._commit(connection, group, xid)
+        else:
+            await ask(connection, [_ROLLBACK])
+
+    async def _begin(self, connection: Connection, group: Group) -> tuple[datetime, str]:
+        _, head = await self._fetch(connection, group, [_BEGIN, _LOCK])
+        if not head:
+            raise StoreCorrupt(f"{self._place.shown}: the row of signoff.head is gone. Restore a backup.")
+        pos, now, xid = head[0]
+        group.begin(pos)
+        return now if self._clock is None else self._clock.now(), xid
+
+    async def _fetch(self, connection: Connection, group: Group, first: Sequence[Statement]) -> list[Any]:
+        """Run `first` and fetch what the changes lack, in one round trip; the rows of `first`."""
+        question = group.layers.answers.question()
+        if question is None:
+            return await ask(connection, first)
+        statement, take = question
+        *rows, answer = await ask(connection, [*first, statement])
+        await self._aside(group, lambda: take(answer))
+        return rows
+
+    async def _pass(self, group: Group, now: datetime, *, count: bool = True) -> None:
+        large = group.jobs[0].bulk
+        run = group.passes(now, math.inf if large else SLICE_S, count=count)
+        while not await self._aside(group, run):  # noqa: ASYNC110  # there is work to do, not to wait for
+            await asyncio.sleep(0)
+
+    async def _aside(self, group: Group, work: Callable[[], Any]) -> Any:
+        """Do this for a group: large ones in the thread."""
+        if not group.jobs[0].bulk:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def _commit(self, connection: Connection, group: Group, xid: str) -> None:
+        statements: list[Statement] = await self._aside(group, lambda: list(writes(group)))
+        if len(statements) > _ONE_TRIP:
+            for statement in statements:
+                await ask(connection, [statement])
+            statements = []
+        async with self._feed.telling:
+            try:
+                await ask(connection, [*statements, _COMMIT])
+            except (psycopg.Error, TimeoutError) as error:
+                if not is_lost(error, connection) or not await self._happened(xid):
+                    raise
+                await self._drop()
+            if group.events:
+                changes = [change for job in group.jobs if job.error is None for change in job.changes]
+                await self._feed.committed(changes, group.first_pos, group.pos)
+
+    async def _happened(self, xid: str) -> bool:
+        """Whether the transaction whose answer was lost committed. Raises `StoreUnavailable` when nobody can tell."""
+        until = time.monotonic() + DOUBT_S
+        while True:
+            try:
+                async with await connect(self._place) as other:
+                    ((status,),) = (await ask(other, [(_STATUS, (xid,))], DOUBT_S))[0]
+            except (psycopg.Error, TimeoutError):
+                status = "in progress"
+            if status in ("committed", "aborted"):
+                return bool(status == "committed")
+            if status is None or time.monotonic() > until:
+                raise StoreUnavailable(
+                    f"{self._place.shown}: the connection was lost while a change was committed, and the server cannot"
+                    " be asked. It is not known whether it was saved; look before you ask for it again."
+                )
+            await asyncio.sleep(0.1)
+
+    async def _cut_off(self) -> bool:
+        """End the transactions that hold the lock and stand still; whether there were any."""
+        try:
+            async with await connect(self._place) as other:
+                rows = (await ask(other, [(_CUT_OFF, (STILL_S,))]))[0]
+        except (psycopg.Error, TimeoutError):
+            return False
+        if rows:
+            log.warning("store.holder_cut_off", extra={"transactions": len(rows)})
+        return bool(rows)
+
+    async def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
+
+
+def _answer(jobs: list[Job], told: StoreError | None, why: BaseException | None) -> None:
+    """Answer the callers; `told` is why none of it was saved."""
+    for job in jobs:
+        if job.future.done():  # its caller was cancelled
+            continue
+        if told is not None:
+            error = type(told)(told.message, **told.facts)
+            error.__cause__ = why
+            job.future.set_exception(error)
+        elif job.error is not None:
+            job.future.set_exception(job.error)
+        else:
+            job.future.set_result(job.result)

@@ -92,7 +92,12 @@ async def stored(store: Store, profile: str, *, removed: bool = False) -> list[S
 
 async def admitted(store: Store, profile: str) -> Allowlist:
     """What the operators' lines of a profile admit. Grants speak for themselves."""
-    return _allowlist(await store.find(AllowlistEntry, "live_profile", profile))
+    return _allowlist(_standing(await store.find(AllowlistEntry, "live_profile", profile), profile))
+
+
+def _standing(found: Sequence[AllowlistEntry], profile: str) -> list[AllowlistEntry]:
+    """The lines among these that stand there. A row that was written by hand may say otherwise than its columns."""
+    return [entry for entry in found if entry.profile == profile and entry.removed_at is None]
 
 
 def _allowlist(entries: Sequence[AllowlistEntry]) -> Allowlist:
@@ -119,6 +124,8 @@ class AllowlistRows:
         self._heard = dict.fromkeys(profiles, 0)
         """So many commits that touched a profile's lines were told of."""
         self._behind: set[str] = set()
+        self._failing: dict[str, str] = {}
+        """Why a profile's lines cannot be read, as it was told."""
         self._woken = asyncio.Event()
 
     async def begin(self) -> None:
@@ -189,8 +196,12 @@ class AllowlistRows:
             await self._read(name)
             if look:
                 await self._look(name, first=False)
+            if self._failing.pop(name, None) is not None:
+                log.info("the allowlist of profile %s is read again", name)
         except StoreError as error:
-            log.error("the allowlist of profile %s could not be read: %s", name, error)
+            if self._failing.get(name) != error.message:
+                log.error("the allowlist of profile %s could not be read: %s", name, error)
+            self._failing[name] = error.message
             self._behind.add(name)
 
     async def _read(self, name: str) -> None:
@@ -200,7 +211,7 @@ class AllowlistRows:
             found = await self._store.find(AllowlistEntry, "live_profile", name)
             if self._heard[name] == heard:
                 break
-        entries = {entry.entry_id: entry for entry in found}
+        entries = {entry.entry_id: entry for entry in _standing(found, name)}
         if entries != self._entries[name]:
             self._entries[name] = entries
             self._serve(name)

@@ -31,7 +31,8 @@ from signoff.folder import private_folder
 from signoff.gate import Gate
 from signoff.hooks import Deliveries, Hooks
 from signoff.inbox import ProfileInbox
-from signoff.keyring import load_signer
+from signoff.key_marks import KeyMarks
+from signoff.keyring import load_signer, marks
 from signoff.keys import Keys
 from signoff.maker import Maker
 from signoff.model import Health, Note, replace
@@ -153,7 +154,9 @@ class Gateway(Verbs):
     async def _open(self, store: Store) -> None:
         self.store: Store = TimedStore(store, self.telemetry)
         try:
-            self.signer = load_signer(self.config.gateway.token_key_file, self.clock.now())
+            key_file = self.config.gateway.token_key_file
+            self.signer = load_signer(key_file, self.clock.now())
+            self._key_marks = KeyMarks(self.store, self.clock, marks(key_file, self.clock.now()))
             reviews = Reviews(self.profiles)
             self._stack.push_async_callback(reviews.aclose)
             self._stack.callback(self.store.subscribe(reviews.heard))
@@ -225,7 +228,8 @@ class Gateway(Verbs):
             self.broker, self.sessions, self.dispatcher, self.store, self.clock, maker.title
         )
         loops = (self.sweeper.run, self.dispatcher.run, self.allowlisting.run, self.telemetry.watch_loop)
-        for loop in (*loops, self.catch_ups.run, self._deliveries.run, self._executing.run_loop, self._watch_store):
+        more = (self.catch_ups.run, self._deliveries.run, self._executing.run_loop, self._watch_store)
+        for loop in (*loops, *more, self._key_marks.run):
             self._tasks.append(asyncio.create_task(self._watched(loop), name=loop.__qualname__))
         for (profile, platform), adapter in self.adapters.items():
             inbox = ProfileInbox(

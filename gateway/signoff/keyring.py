@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import os
 import secrets
 from datetime import datetime, timedelta
@@ -33,18 +34,29 @@ class Ring(Struct, frozen=True):
     keys: tuple[RingKey, ...]
 
 
+class Marks(Struct, frozen=True, kw_only=True):
+    """What may be told of a ring: marks from which no secret can be found, since each is drawn from 256 random bits."""
+
+    signs: str
+    """Of the key that signs."""
+    accepts: frozenset[str]
+    """Of all whose buttons work."""
+
+
 def load_signer(path: Path, now: datetime) -> Signer:
     """The signer of this file, which is made where it does not exist.
 
     Raises `ConfigError` for a file that cannot be read or that others may read.
     """
     ring = _read(path) if path.exists() else _create(path)
-    live = {
-        key.id: base64.b64decode(key.secret)
-        for key in ring.keys
-        if key.retired_at is None or now - key.retired_at < ACCEPTED_FOR
-    }
+    live = {key.id: base64.b64decode(key.secret) for key in ring.keys if _is_live(key, now)}
     return Signer(live, ring.keys[-1].id)
+
+
+def marks(path: Path, now: datetime) -> Marks:
+    """The marks of the keys in this file. Raises `ConfigError` where it is not there or cannot be read."""
+    keys = _read(path).keys
+    return Marks(signs=_mark(keys[-1]), accepts=frozenset(_mark(key) for key in keys if _is_live(key, now)))
 
 
 def rotate(path: Path, now: datetime) -> int:
@@ -56,6 +68,16 @@ def rotate(path: Path, now: datetime) -> int:
     retired = msgspec.structs.replace(last, retired_at=now)
     _write(path, Ring((*kept, retired, new)))
     return new.id
+
+
+def _is_live(key: RingKey, now: datetime) -> bool:
+    return key.retired_at is None or now - key.retired_at < ACCEPTED_FOR
+
+
+def _mark(key: RingKey) -> str:
+    # The number is part of it: a button names its key by that.
+    named = f"signoff token key {key.id}\n".encode() + base64.b64decode(key.secret)
+    return hashlib.sha256(named).hexdigest()[:16]
 
 
 def _secret() -> str:

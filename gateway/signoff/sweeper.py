@@ -38,6 +38,11 @@ MAX_SHIFT = timedelta(hours=1)
 ALL = 10_000_000
 SKIP_FOR = timedelta(seconds=30)
 """A row whose change failed is tried again after this long; meanwhile the others are swept."""
+OTHERS_S = 20.0
+"""So long a turn that is due is left to the other gateways of a shared store, which alone know of their waits. They
+look every second; 20 s is what one that stands still, or could not reach the store, has to come back."""
+LEAST_OTHERS_S = 5.0
+"""A turn with a shorter lease is left to them for that, at least for this long."""
 
 R = TypeVar("R", bound=Struct)
 
@@ -76,6 +81,8 @@ class Sweeper:
         self._on_failure = on_failure
         self._skipped: dict[str, datetime] = {}
         """The rows that failed, by table and key, and until when they are left alone."""
+        self._due_since: dict[str, datetime] = {}
+        """The turns that are left to other gateways, and since when."""
 
     async def resume(self) -> timedelta:
         """At start: move every deadline on by the time no gateway was up; returns that time."""
@@ -91,8 +98,17 @@ class Sweeper:
             requests = [key_of(r) for r in await self._store.due(ApprovalRequest, far, limit=ALL)]
             turns = [key_of(t) for t in await self._store.due(Turn, far, limit=ALL)]
             notifiers = [key_of(n) for n in await self._store.due(Notifier, far, limit=ALL)]
-            change = partial(sweeping.shift, requests=requests, turns=turns, notifiers=notifiers, by=by)
-            await self._store.transact(change, bulk=True)
+            shift = partial(sweeping.shift, requests=requests, turns=turns, notifiers=notifiers, by=by)
+
+            def change(tx: Tx) -> bool:
+                if tx.get(Note, HEARTBEAT) != beat:
+                    return False  # another gateway that started at the same time has moved them
+                shift(tx)
+                tx.put(Note(name=HEARTBEAT, value=now.isoformat()))
+                return True
+
+            if not await self._store.transact(change, bulk=True):
+                by = timedelta(0)
         for profile, settings in self._settings.items():
             await self._arm(profile, settings)
         await self._heartbeat(now)
@@ -124,6 +140,7 @@ class Sweeper:
                     await self._round()
                 except StoreError as error:
                     log.error("sweep failed: %s", error)
+                    self._due_since = {}  # the others could not reach it either
                     self._on_failure(error)
                     await self._clock.sleep_until(self._clock.now() + timedelta(seconds=IDLE_S))
         finally:
@@ -140,7 +157,7 @@ class Sweeper:
         self._next = await self._next_due()
         now = self._clock.now()
         idle = now + timedelta(seconds=IDLE_S)
-        if self._next is not None and self._next <= now and self._skipped:
+        if self._next is not None and self._next <= now and (self._skipped or self._due_since):
             self._next = idle  # what is due is being left alone, and hides what comes after it
         await wait_until(self._clock, min(self._next, idle) if self._next else idle, self._wake)
 
@@ -166,8 +183,9 @@ class Sweeper:
     async def _sweep(self, row: type[R], now: datetime, change_for: Callable[[Sequence[str]], Sweep]) -> int:
         """Run one batch of what is due in that table; returns how many rows it had."""
         # Past those that are left alone, so that however many they are they do not fill the batch.
-        due = await self._store.due(row, now, limit=BATCH + len(self._skipped))
-        keys = [key_of(found) for found in due]
+        due = await self._store.due(row, now, limit=BATCH + len(self._skipped) + len(self._due_since))
+        left = self._left_to_others(due, now) if row is Turn and self._store.shared else frozenset()
+        keys = [key for found in due if (key := key_of(found)) not in left]
         if self._skipped:
             keys = [key for key in keys if _name(row, key) not in self._skipped]
         keys = keys[:BATCH]
@@ -184,6 +202,19 @@ class Sweeper:
             else:
                 await self._one_by_one(row, keys, now, change)
         return len(keys)
+
+    def _left_to_others(self, due: Sequence[Struct], now: datetime) -> frozenset[str]:
+        """The turns among these that another gateway may be waiting in. One that is, renews them meanwhile."""
+        since = self._due_since
+        self._due_since = {}
+        for turn in due:
+            key = key_of(turn)
+            if not isinstance(turn, Turn) or self._waiters.keeps(key, turn.lease_s):
+                continue
+            first = since.get(key, now)
+            if now - first < timedelta(seconds=min(max(turn.lease_s, LEAST_OTHERS_S), OTHERS_S)):
+                self._due_since[key] = first
+        return frozenset(self._due_since)
 
     async def _one_by_one(self, row: type[R], keys: Sequence[str], now: datetime, change: Sweep) -> None:
         for key in keys:

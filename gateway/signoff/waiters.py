@@ -120,6 +120,12 @@ class Waiters:
                 found[turn] = self._ended.pop(turn)
         return found
 
+    def keeps(self, turn: str, lease_s: float) -> bool:
+        """Whether what was waited for in this process keeps that turn alive now."""
+        now = self._clock.now()
+        last = now if self._open.get(turn) else self._ended.get(turn)
+        return last is not None and (now - last).total_seconds() < lease_s
+
     def now(self) -> datetime:
         """The clock's present instant."""
         return self._clock.now()

@@ -85,8 +85,8 @@ class TelegramStage:
             hooks_url=f"http://127.0.0.1:{self.hooks_port}/hooks/ops/telegram",
             hook_secret="hook-secret",
             poll_timeout_s=1,
-            answer_timeout_s=1.0,
-            connect_timeout_s=1.0,
+            answer_timeout_s=3.0,
+            connect_timeout_s=3.0,
             drain_s=1.0,
         )
         adapter = TelegramAdapter(config, clock=self.clock, profile="ops")

@@ -40,7 +40,7 @@ Mode = Literal["gateway", "http"]
 
 
 def config_for(mode: Mode, url: str, gateway_url: str, public_key: str, hooks_port: int = 0) -> DiscordConfig:
-    """Settings with which a test need not wait."""
+    """Settings with which a test need not wait, though a busy machine may answer a greeting late."""
     http = mode == "http"
     return DiscordConfig(
         token=TOKEN,
@@ -50,14 +50,14 @@ def config_for(mode: Mode, url: str, gateway_url: str, public_key: str, hooks_po
         public_key=public_key if http else None,
         hooks_url=f"http://127.0.0.1:{hooks_port}/hooks/ops/discord" if http else None,
         hook_secret="unused" if http else None,
-        connect_timeout_s=1.0,
-        answer_timeout_s=1.0,
+        connect_timeout_s=3.0,
+        answer_timeout_s=3.0,
         upload_timeout_s=2.0,
         settle_within_s=3.0,
         drain_s=1.0,
         heartbeat_every_s=0.2,
-        silence_s=0.8,
-        greeting_timeout_s=0.5,
+        silence_s=2.5,
+        greeting_timeout_s=1.5,
         identify_gap_s=0.0,
     )
 

@@ -94,8 +94,8 @@ class SlackStage:
             "api_base_url": self.url,
             "mode": self.mode,
             "hooks_url": self.hooks_url if self.mode == "http" else None,
-            "answer_timeout_s": 1.0,
-            "connect_timeout_s": 1.0,
+            "answer_timeout_s": 3.0,
+            "connect_timeout_s": 3.0,
             "drain_s": 1.0,
             "file_shown_s": 1.0,
         }

@@ -90,7 +90,7 @@ SAYS = {
     "docs/embedding.md": ["Approved once. Run exactly this action, once, now."] * 2,
 }
 """What the blocks of a page must print. A page with blocks that run stands here."""
-QUICK = {"README.md", "docs/commands.md", "docs/contexts.md", "docs/embedding.md", "docs/staged.md"}
+QUICK = {"README.md", "docs/embedding.md", "docs/staged.md"}
 """The pages whose blocks the quick suite runs; the heavy run has all."""
 WITHIN_S = 40.0
 

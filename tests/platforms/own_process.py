@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
+
+from tests.forked import Forked, fork_module
 
 ROOT = Path(__file__).resolve().parents[2]
 READY_WITHIN_S = 60.0
@@ -24,12 +26,12 @@ async def own_process(module: str, address: type[W], *arguments: str) -> AsyncIt
 
     Raises OSError when it does not come up.
     """
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", module, "--control", "--until-eof", *arguments),
+    process = await fork_module(
+        *(module, "--control", "--until-eof", *arguments),
         cwd=ROOT,
+        env=os.environ,
         stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
+        stderr=None,
     )
     try:
         yield msgspec.json.decode(await _first_line(process), type=address)
@@ -37,7 +39,7 @@ async def own_process(module: str, address: type[W], *arguments: str) -> AsyncIt
         await _end(process)
 
 
-async def _first_line(process: asyncio.subprocess.Process) -> bytes:
+async def _first_line(process: Forked) -> bytes:
     if process.stdout is None:
         raise OSError("the server's output is not connected")
     line = await asyncio.wait_for(process.stdout.readline(), READY_WITHIN_S)
@@ -46,7 +48,7 @@ async def _first_line(process: asyncio.subprocess.Process) -> bytes:
     return line
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(process: Forked) -> None:
     """Ask it to stop, then insist."""
     if process.returncode is None:
         process.terminate()

@@ -6,10 +6,10 @@ import asyncio
 import json
 import os
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
+from tests.forked import Forked, fork_module
 from tests.ports import free_port
 from tests.scenarios.transport import WAIT_S
 from tests.services.postgres import fresh_database
@@ -53,7 +53,7 @@ class GatewayProcess:
         self.config.write_text(
             f'[gateway]\nport = {port}\nhooks_port = {hooks_port}\nstate_dir = "{self.state}"\n{kept}{settings}'
         )
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: Forked | None = None
         self.starts = 0
         """How often it was started."""
 
@@ -63,7 +63,7 @@ class GatewayProcess:
         return self.state / "admin.sock"
 
     @property
-    def process(self) -> asyncio.subprocess.Process:
+    def process(self) -> Forked:
         """The process; `AssertionError` before the first start."""
         assert self._process is not None, "the gateway was not started"
         return self._process
@@ -81,17 +81,8 @@ class GatewayProcess:
         log = self.folder / f"gateway-{self.starts}.log"
         LOGS.append(log)
         with log.open("wb") as errors:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                module,
-                *arguments,
-                "--config",
-                str(self.config),
-                cwd=ROOT,
-                env=clean_environment(),
-                stdout=asyncio.subprocess.PIPE,
-                stderr=errors,
+            self._process = await fork_module(
+                *(module, *arguments, "--config", str(self.config)), cwd=ROOT, env=clean_environment(), stderr=errors
             )
         assert self._process.stdout is not None
         async with asyncio.timeout(STARTS_WITHIN_S):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import sys
 from pathlib import Path
 
+from tests.forked import fork_module
 from tests.scenarios.gateways import ROOT, GatewayProcess, clean_environment
 from tests.scenarios.stage import Stage, staged
 from tests.scenarios.transport import WAIT_S, Transport
@@ -26,14 +26,10 @@ class Run:
         """Type the command. `rm` in it is what has to be asked about."""
         to = ("--to", place) if place else ()
         script = f"echo ran >> {self.trace}; rm -rf ./{self.name}; exit {code}"
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "signoff", "run", *to, "--", "sh", "-c", script),
+        self.process = await fork_module(
+            *("signoff", "run", *to, "--", "sh", "-c", script),
             cwd=self.folder,
             env=clean_environment() | {"SIGNOFF_URL": self.stage.gateway.url, "SIGNOFF_KEY": self.stage.agent_key},
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
         )
 
     async def ended(self) -> tuple[int | None, int, str]:
@@ -118,12 +114,11 @@ async def test_a_gateway_inside_a_program_leaves_nothing_behind(chat: Transport,
     pages = ("--pages",) if chat.serves_pages else ()
     commands = [f"rm -rf ./inside-{number}" for number in range(3)]
     pairs = [word for pair in zip(places, commands, strict=True) for word in pair]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "tests.scenarios.embedded", *pages, str(gateway.config), *pairs),
+    process = await fork_module(
+        *("tests.scenarios.embedded", *pages, str(gateway.config), *pairs),
         cwd=ROOT,
         env=clean_environment(),
-        stdout=asyncio.subprocess.PIPE,
+        stderr=None,
     )
     try:
         cards = [await chat.card(place, command) for place, command in zip(places, commands, strict=True)]

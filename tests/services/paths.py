@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from tests.services.postgres import Database
 
+from signoff.clock import SystemClock
 from signoff.stores.postgres import PostgresStore
 
 
@@ -39,7 +40,8 @@ class Path:
 
     async def opened(self, database: Database) -> PostgresStore:
         """A store that reaches the database by this path. Opening waits, so it is done beside the loop."""
-        return await asyncio.to_thread(PostgresStore, database.server.tcp_url(database.name, port=self.port), None)
+        url = database.server.tcp_url(database.name, port=self.port)
+        return await asyncio.to_thread(PostgresStore, url, SystemClock())
 
     def swallow(self) -> None:
         """From now on nothing comes through on the connections there are, and none is closed."""

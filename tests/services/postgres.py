@@ -175,8 +175,8 @@ class Database:
         return len(self.execute(f"{cut} AND pid <> pg_backend_pid()"))
 
     def wait_for(self, condition: str) -> None:
-        """Return once this SQL expression is true; fails after 10 s."""
-        until = time.monotonic() + 10
+        """Return once this SQL expression is true; fails after 60 s."""
+        until = time.monotonic() + 60
         while not self.execute(f"SELECT {condition}")[0][0]:
             assert time.monotonic() < until, condition
             time.sleep(0.01)
@@ -209,17 +209,32 @@ def database() -> Database:
     return worker_database()
 
 
+_AFTER_THE_RUN = """
+read -r _
+if pid=$(head -n 1 "$0/data/postmaster.pid" 2>/dev/null) && [ "$pid" -gt 0 ]; then
+    kill -QUIT "$pid"
+    tries=0
+    while kill -0 "$pid" 2>/dev/null && [ $tries -lt 200 ]; do tries=$((tries + 1)); sleep 0.05; done
+fi
+rm -rf "$0"
+"""
+"""Ends the server, if a test has asked for one, once nobody can write to this script's input any more: the run is over,
+or was killed. A number below zero there is of a server that is still being made, and fails without its folder."""
+
+
 class PostgresRun:
     """The plugin that gives a run its folder and ends its server. Only in the process that starts the workers."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="signoff-pg-"))
-        os.environ[FOLDER] = str(self._folder)
+        folder = tempfile.mkdtemp(prefix="signoff-pg-")
+        os.environ[FOLDER] = folder
+        # In a session of its own: Ctrl-C is for the run.
+        command = ["sh", "-c", _AFTER_THE_RUN, folder]
+        self._end = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
 
     def pytest_unconfigure(self) -> None:
-        """End the server, if a test has asked for one."""
-        found = programs()
-        if found is not None and (ours := Server(self._folder, found)).running:
-            ours.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """End the server."""
+        self._end.communicate()
         os.environ.pop(FOLDER, None)

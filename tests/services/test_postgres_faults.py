@@ -8,6 +8,8 @@ import pathlib
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
+from datetime import datetime, timedelta
 
 import psycopg
 import pytest
@@ -17,7 +19,7 @@ from tests.services.postgres import PASSWORD, Database, Server, database, progra
 from signoff.clock import SystemClock
 from signoff.errors import InvalidInput, StoreError, StoreUnavailable
 from signoff.ids import new_short, repeatable, row_id, seed
-from signoff.model import Change, Grant, Note, replace
+from signoff.model import Change, Grant, Note, Turn, replace
 from signoff.ports import Store, Tx
 from signoff.rows import key_of, table_of
 from signoff.stores import postgres_lines, postgres_writer
@@ -163,7 +165,7 @@ async def test_a_deadlock_is_tried_again(database: Database) -> None:
 async def test_a_lock_that_is_held_too_long_is_told_and_heals(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_lines, "_SESSION", postgres_lines._SESSION.replace("'20s'", "'50ms'"))
+    monkeypatch.setattr(postgres_lines, "_SESSION", postgres_lines._SESSION.replace("'4s'", "'50ms'"))
     store = open_store(database.url, SystemClock())
     with psycopg.connect(database.url) as other:
         other.execute("SELECT 1 FROM signoff.head FOR UPDATE")
@@ -176,6 +178,23 @@ async def test_a_lock_that_is_held_too_long_is_told_and_heals(
     await store.aclose()
 
 
+async def test_a_holder_that_does_not_take_its_rows_is_cut_off(
+    store: Store, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gateway that was stopped while rows came in: the server counts its transaction as active."""
+    await store.transact(counting())
+    monkeypatch.setattr(postgres_lines, "_SESSION", postgres_lines._SESSION.replace("'4s'", "'50ms'"))
+    monkeypatch.setattr(postgres_writer, "STILL_S", 0.2)
+    database.break_connections()
+    with closing(psycopg.connect(database.url)) as other:
+        other.execute("SELECT 1 FROM signoff.head FOR UPDATE")
+        other.pgconn.send_query(b"SELECT repeat('x', 1000000) FROM generate_series(1, 100)")
+        stuck = "wait_event = 'ClientWrite' AND datname = current_database()"
+        await asyncio.to_thread(database.wait_for, f"EXISTS (SELECT 1 FROM pg_stat_activity WHERE {stuck})")
+        async with asyncio.timeout(60):
+            assert await store.transact(counting()) == 2
+
+
 async def test_what_the_server_refuses_fails_alone(database: Database, store: Store) -> None:
     database.execute("ALTER TABLE signoff.notes ADD CONSTRAINT odd CHECK (key <> 'odd')")
     try:
@@ -186,6 +205,68 @@ async def test_what_the_server_refuses_fails_alone(database: Database, store: St
         database.execute("ALTER TABLE signoff.notes DROP CONSTRAINT odd")
     assert [isinstance(answer, StoreError) for answer in answers] == [False, False, True, False]
     assert [event.seq for event in await store.events("default", 0, limit=9)] == [1, 2, 3]
+
+
+async def test_a_table_that_is_gone_fails_what_needs_it_alone(database: Database, store: Store) -> None:
+    grant = next(row for row in EVERY_ROW if isinstance(row, Grant))
+    database.execute("ALTER TABLE signoff.grants RENAME TO grants_gone")
+    try:
+        rows = [Note(name="a", value="1"), grant, Note(name="b", value="1")]
+        answers = await asyncio.gather(*(store.transact(putting(row)) for row in rows), return_exceptions=True)
+        with pytest.raises(StoreUnavailable, match=r"a table of the schema signoff is gone\. Restore a backup"):
+            await store.get(Grant, key_of(grant))
+        with pytest.raises(StoreUnavailable, match=r"are gone: grants\. Restore a backup"):
+            await store.check()
+    finally:
+        database.execute("ALTER TABLE signoff.grants_gone RENAME TO grants")
+    assert [isinstance(answer, StoreUnavailable) for answer in answers] == [False, True, False]
+    await store.transact(putting(grant))
+    assert "engine" in await store.check()
+
+
+async def test_a_newer_version_that_brought_the_schema_up_is_not_written_over(database: Database, store: Store) -> None:
+    await store.transact(counting())
+    database.execute("UPDATE signoff.about SET schema = schema + 1")
+    try:
+        with pytest.raises(StoreUnavailable, match=r"another version of Signoff serves it.*Nothing was saved"):
+            await store.transact(counting())
+        with pytest.raises(StoreUnavailable, match="another version"):
+            await store.check()
+    finally:
+        database.execute("UPDATE signoff.about SET schema = schema - 1")
+    assert await store.transact(counting()) == 2
+
+
+class _Drifting(SystemClock):
+    """The system's clock, which goes wrong after the start."""
+
+    ahead = timedelta(0)
+
+    def now(self) -> datetime:
+        return super().now() + self.ahead
+
+
+@pytest.mark.parametrize("ahead_s", [-60, 60])
+async def test_a_clock_that_drifts_after_the_start_finds_due_what_the_database_calls_due(
+    database: Database, caplog: pytest.LogCaptureFixture, ahead_s: int
+) -> None:
+    clock = _Drifting()
+    store = open_store(database.url, clock)
+    turn = next(row for row in EVERY_ROW if isinstance(row, Turn) and row.ended_at is None)
+    soon, later = SystemClock().now() - timedelta(seconds=1), SystemClock().now() + timedelta(seconds=30)
+    rows = [replace(turn, turn_id=name, lease_until=when) for name, when in (("soon", soon), ("later", later))]
+    await store.transact(putting(*rows))
+    clock.ahead = timedelta(seconds=ahead_s)
+    for _ in range(2):
+        await store.check()
+    assert [row.turn_id for row in await store.due(Turn, clock.now(), limit=9)] == ["soon"]
+    due = await store.next_due(Turn)
+    assert due is not None
+    assert abs((due - soon).total_seconds() - ahead_s) < 1
+    assert [record.getMessage() for record in caplog.records if record.name == "signoff.store"] == [
+        "store.clocks_differ"
+    ]
+    await store.aclose()
 
 
 async def test_what_an_index_cannot_hold_is_found_all_the_same(store: Store) -> None:
@@ -282,7 +363,7 @@ async def test_a_server_that_is_stopped_and_started_again(caplog: pytest.LogCapt
         assert await store.transact(counting()) == 2
         other = open_store(own.url, SystemClock())
         assert await other.transact(counting()) == 3
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(heard) < 3:  # noqa: ASYNC110  # the listener comes back by itself
                 await asyncio.sleep(0.01)
         assert [change.event.data["n"] for change in heard] == [1, 2, 3]

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import psycopg
 
+from signoff.changes import token_keys
 from signoff.doctoring.clocks import ALLOWED_S, judged
 from signoff.errors import ConfigError, StoreError
+from signoff.key_marks import MEND
+from signoff.keyring import marks
+from signoff.model import Note
 from signoff.ports import Finding
 from signoff.server.limits import is_loopback
 from signoff.stores.postgres import MOST_AHEAD_S
@@ -55,6 +61,25 @@ def database_findings(url: str) -> Iterator[Finding]:
             f"The connection to {place.shown} is not encrypted.",
             "Add ?sslmode=verify-full to gateway.store, and TLS to the server.",
         )
+
+
+def key_findings(url: str, key_file: Path) -> Iterator[Finding]:
+    """Whether every gateway of the database signs buttons with a key that is in our file. Silent where one of the two
+    cannot be read, which others tell."""
+    now = datetime.now(UTC)
+    try:
+        place = Place(url)
+        ours = marks(key_file, now)
+        with psycopg.connect(**place.options, autocommit=True) as db:
+            row = db.execute("SELECT row FROM signoff.notes WHERE key = %s::text", (token_keys.NOTE,)).fetchone()
+    except (ConfigError, psycopg.Error):
+        return
+    note = None if row is None else msgspec.json.decode(row[0], type=Note)
+    if others := token_keys.unknown(note, ours.accepts, now):
+        text = f"Another gateway of {place.shown} signs buttons with a key (mark {', '.join(others)}) that {key_file}"
+        yield Finding.problem("key file", f"{text} does not hold. What is pressed on its cards is refused here.", MEND)
+    elif note is not None:
+        yield Finding.fine("key file", f"{key_file} holds the key of every gateway of {place.shown}.")
 
 
 def _writable(

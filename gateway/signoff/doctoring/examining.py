@@ -20,7 +20,7 @@ from signoff.doctoring.listening import port_findings
 from signoff.doctoring.people import approver_finding
 from signoff.doctoring.programs import program_findings
 from signoff.doctoring.rows import Row, rows_of
-from signoff.doctoring.storing import serving_findings, store_findings
+from signoff.doctoring.storing import serving_findings, shared_findings, store_findings
 from signoff.drills import named_places
 from signoff.errors import ConfigError
 from signoff.ports import Checkup, Finding, GroupCheckup
@@ -45,6 +45,7 @@ async def examine(config: Config, *, reach: bool = False) -> list[Row]:
         rows += rows_of("gateway", [_running(beside)])
         rows += rows_of("store", serving_findings(beside.store))
         rows += rows_of("gateway", absent_findings(beside.executors))
+    rows += rows_of("gateway", shared_findings(config))
     for profile in config.profiles.values():
         part = "gateway" if profile.name == "default" else profile.name
         rows += rows_of(part, program_findings(profile))

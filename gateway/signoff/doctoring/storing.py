@@ -62,6 +62,17 @@ def serving_findings(store: dict[str, Any]) -> Iterator[Finding]:
         yield disk_finding(free, Path(str(store.get("file", ""))).parent)
 
 
+def shared_findings(config: Config) -> Iterator[Finding]:
+    """What only a store that several gateways share can tell, whether ours runs or not."""
+    if urlsplit(config.gateway.store).scheme not in ("postgresql", "postgres"):
+        return
+    try:
+        from signoff.doctoring.databases import key_findings
+    except ImportError:
+        return
+    yield from key_findings(config.gateway.store, config.gateway.token_key_file)
+
+
 def disk_finding(free_bytes: int, folder: Path) -> Finding:
     """Whether the disk has room."""
     shown = f"{free_bytes / 1024**3:.1f} GB" if free_bytes >= LITTLE_BYTES else f"{free_bytes // 1024**2} MB"

@@ -36,6 +36,8 @@ IDLE = timedelta(seconds=15)
 """The log is read so often though nothing was heard: another process may have written."""
 RENEW_EVERY = HELD_FOR / 2
 STORE_RETRY = timedelta(seconds=5)
+ASK_AGAIN = timedelta(seconds=1)
+"""A place that another gateway holds is asked for again after this long at least."""
 SAVE_EVERY = 1000
 """Events that are nothing for a hook are passed again after a restart, at most so many."""
 
@@ -149,13 +151,17 @@ class Line:
         change = partial(places.hold, profile=self.profile, hook=self.name, holder=self._holder, seize=seize)
         found = await self._store.transact(change)
         if found is None or found.holder != self._holder:
-            raise self._lost(now)
+            raise self._lost(now, None if found is None else found.held_until)
         self._holds_until = now + HELD_FOR
         # What is nothing for this hook may have been passed here and not been saved.
         self.place = replace(found, seq=max(found.seq, self.place.seq))
 
-    def _lost(self, now: datetime) -> _TakenOver:
-        self._holds_until, self._others_until = now, now + HELD_FOR
+    def _lost(self, now: datetime, until: datetime | None = None) -> _TakenOver:
+        """Another gateway holds the place, as far as is known `until` then. It is asked for again at that time, so that
+        a gateway that died costs no more than that; clocks that differ cost some questions more."""
+        latest = now + HELD_FOR
+        self._holds_until = now
+        self._others_until = latest if until is None else min(latest, max(until, now + ASK_AGAIN))
         return _TakenOver(f"another gateway delivers to {self.profile}/{self.name} now")
 
     async def _release(self) -> None:

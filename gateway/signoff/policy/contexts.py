@@ -113,7 +113,9 @@ class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def own_blocks(self) -> tuple[Rule, ...]:
         """The operator's own rules that forbid something."""
-        return tuple(rule for rule in self.rules.own if rule.verdict == "block") if self.rules is not None else ()
+        if self.rules is None or not self.rules.own:
+            return ()
+        return tuple(rule for rule in self.rules.own if rule.verdict == "block")
 
     @property
     def windows(self) -> bool:
@@ -228,11 +230,11 @@ def _inner(action_kind: ActionKind, text: str, context: JudgeContext, clock: Cal
         return Inner(Script())
     if context.windows:
         return Inner(_surrounded(windows.read(text, context.shell or ""), text, context))
-    env = tuple([pair for pair in context.env if _VARIABLE.fullmatch(pair[0])])
+    env = tuple([pair for pair in context.env if _VARIABLE.fullmatch(pair[0])]) if context.env else ()
     script = read_shell(text, home=context.home, cwd=context.cwd, env=env, clock=clock)
     if context.shell is not None and context.shell.rpartition("/")[2] == "zsh" and _ZSH_ONLY.search(text):
         script = replace(script, problems=(*script.problems, ZSH_ONLY))
-    home = dict(env).get("HOME") or context.home
+    home = (dict(env).get("HOME") or context.home) if env else context.home
     return read_inner(_surrounded(script, text, context), home=home, cwd=context.cwd, env=env, clock=clock)
 
 

@@ -45,11 +45,7 @@ def judge(
     the server that asks. Never raises on any text; `clock` bounds the time a command is read.
     """
     subject = read(action_kind, text, context, clock)
-    for rung in LADDER:
-        verdict = step(rung, subject)
-        if verdict is not None:
-            return verdict
-    return _person(subject)
+    return _first(LADDER, subject) or _person(subject)
 
 
 def forbidden(
@@ -57,18 +53,26 @@ def forbidden(
 ) -> Verdict | None:
     """What a deny rule or a floor says against an action, wherever it is run; None where neither forbids it."""
     subject = read(action_kind, text, context, clock)
-    found = (step(rung, subject) for rung in LADDER if rung.name in FORBIDDING)
-    return next((verdict for verdict in found if verdict is not None), None)
+    return _first(tuple(rung for rung in LADDER if rung.name in FORBIDDING), subject)
 
 
 def step(rung: Rung, subject: Subject) -> Verdict | None:
     """What one rung says; None where it passes the action on. One that gives up leaves a doubt behind."""
-    try:
-        return rung.decide(subject)
-    except GivenUpError as error:
-        subject.doubt(error.reason)
-    except (RecursionError, MemoryError):
-        subject.doubt(TOO_DEEP)
+    return _first((rung,), subject)
+
+
+def _first(rungs: tuple[Rung, ...], subject: Subject) -> Verdict | None:
+    """What the first of them says that says something."""
+    for rung in rungs:
+        try:
+            verdict = rung.decide(subject)
+        except GivenUpError as error:
+            subject.doubt(error.reason)
+        except (RecursionError, MemoryError):
+            subject.doubt(TOO_DEEP)
+        else:
+            if verdict is not None:
+                return verdict
     return None
 
 
@@ -79,7 +83,7 @@ def _deny_rules(subject: Subject) -> Verdict | None:
     # Of code only the commands that it starts are looked at: its own text is no command.
     command = subject.action_kind == "command"
     found = None
-    if command or subject.script.commands:
+    if subject.context.deny and (command or subject.script.commands):
         text = subject.text if command else ""
         found = deny.find(subject.context.deny, subject.script, text, subject.deadline)
     if found is None:
@@ -99,11 +103,10 @@ def _deny_rules(subject: Subject) -> Verdict | None:
 def _isolated(subject: Subject) -> Verdict | None:
     # An environment bounds what runs inside of it. Tools, servers' questions, plugin rules and file writes are carried
     # out by whoever calls, and reach as far as they would without it.
-    if subject.action_kind not in {"command", "code"}:
+    if not subject.context.isolated or subject.action_kind not in {"command", "code"}:
         return None
     # Where the operator forbids something, a text that could not be read may hide it.
-    forbids = subject.context.deny or subject.context.own_blocks
-    if not subject.context.isolated or (forbids and subject.unread):
+    if subject.unread and (subject.context.deny or subject.context.own_blocks):
         return None
     return _allowed(subject, "isolated", "It runs in an isolated environment that was attested.")
 
@@ -229,7 +232,7 @@ def _rules(subject: Subject) -> Verdict | None:
     found = subject.found
     if found is None or found.verdict != "allow" or subject.script.problems:
         return None
-    keys = tuple(dict.fromkeys(each.rule.key for each in found.allowed))[:MAX_ALLOWING]
+    keys = tuple(dict.fromkeys([each.rule.key for each in found.allowed]))[:MAX_ALLOWING]
     return _allowed(subject, "rules", "Rules allow every command in it.", keys=keys)
 
 

@@ -10,7 +10,7 @@ from signoff.policy.rule import Program, Rule
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN, Word
 from signoff.policy.shell.deadline import Deadline
-from signoff.policy.shell.options import Arguments, Option, OptionSpec, arguments
+from signoff.policy.shell.options import Arguments, Marks, Option, OptionSpec, arguments
 
 Test = Callable[[Seen], bool]
 WordTest = Callable[[Word, Seen], bool]
@@ -136,7 +136,10 @@ class Group:
     """The rules of one program that read its options alike, found by the first two operands, by the options given that
     one of them names, and by what they need."""
 
-    __slots__ = ("_by_first", "_by_words", "_kept", "_masks", "_needs", "_options", "_rest", "_seconds", "read")
+    __slots__ = (
+        "_by_first", "_by_words", "_kept", "_marks", "_masks", "_needs", "_only_options", "_options", "_rest",
+        "_seconds", "read",
+    )  # fmt: skip
 
     def __init__(self, how: Reading, rules: Sequence[Compiled]) -> None:
         """Index the rules, each list in their order."""
@@ -152,6 +155,8 @@ class Group:
         self._masks = {rule: sum(bits[need] for need in dict.fromkeys(rule.needs)) for rule in rules}
         self._by_words: dict[tuple[str, str], tuple[Compiled, ...]] = {}
         self._options = frozenset(name for rule in rules for names in rule.options for name in names)
+        self._marks = Marks(self._options)
+        self._only_options = all(rule.options for rule in rules)
         self._kept: dict[tuple[str, str, int, frozenset[str]], tuple[Compiled, ...]] = {}
 
     def add_fired(self, seen: Seen, deadline: Deadline, found: list[tuple[Compiled, Seen]]) -> None:
@@ -172,6 +177,9 @@ class Group:
         """The rules that may fire: which these are is remembered, and what they look at is not touched for others."""
         if not (self._by_first or self._needs or self._options):
             return self._rest
+        has_option = bool(self._options) and self._marks.may_be_in(seen.words)
+        if self._only_options and not has_option:
+            return ()
         first = second = ""
         if self._by_first and (operands := seen.operands) and operands[0].text in self._by_first:
             first = operands[0].text
@@ -184,7 +192,7 @@ class Group:
             if need(seen):
                 met |= bit
             bit <<= 1
-        options = seen.given_of(self._options) if self._options else _NO_OPTIONS
+        options = seen.given_of(self._options) if has_option else _NO_OPTIONS
         key = (first, second, met, options)
         found = self._kept.get(key)
         if found is None:

@@ -281,10 +281,12 @@ def may_be_of(name: str, words: tuple[Word, ...], cwd: str | None) -> bool:
     """Whether one of a command's words may be of a class, told by all of them together."""
     if cwd is not None and _folder_hints(name, cwd):
         return True
+    texts: list[str] = []
     for word in words:
         if word.pattern is not None:
             return True
-    text = "\n".join([word.text for word in words])
+        texts.append(word.text)
+    text = "\n".join(texts)
     return not text.isascii() or _hint(name).search(text.lower()) is not None
 
 

@@ -61,7 +61,7 @@ def program_name_of(command: Command) -> str:
 
 def module_of(words: tuple[Word, ...], name: str) -> tuple[str, tuple[Word, ...]] | None:
     """`python -m pip install x` is also the program pip: its name, and the words as it sees them."""
-    if len(words) < 2 or not name.startswith("py") or not _PYTHON.fullmatch(name):
+    if len(words) < 2 or words[1].text[:1] != "-" or not name.startswith("py") or not _PYTHON.fullmatch(name):
         return None
     module = arguments(words, _PYTHON_OPTIONS, stop=True).value(("-m",))
     if module is None or module.value is None or UNKNOWN in module.value.text:

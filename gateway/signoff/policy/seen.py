@@ -119,7 +119,7 @@ class Seen:
     def flags(self) -> frozenset[str]:
         """The names of the options given, with their dashes."""
         if self._flags is None:
-            self._flags = frozenset(option.name for option in self.given.options)
+            self._flags = frozenset([option.name for option in self.given.options])
             self._long = tuple([name for name in self._flags if len(name) >= _SHORTEST_LONG and name[:2] == "--"])
         return self._flags
 
@@ -131,7 +131,10 @@ class Seen:
         """The same for a set that is made once."""
         if not (self.flags if self._flags is None else self._flags).isdisjoint(names):
             return True
-        return bool(self._long) and any(_begins(given, names) for given in self._long)
+        for given in self._long:  # noqa: SIM110  # a generator would cost more than the loop
+            if _begins(given, names):
+                return True
+        return False
 
     def given_of(self, names: frozenset[str]) -> frozenset[str]:
         """Which of these options are given; all of them where a long one may be the beginning of another one."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
@@ -22,12 +23,15 @@ from signoff.stores.postgres_place import Place
 from signoff.stores.postgres_shapes import SHAPES, Shape, can_be_kept, kept_value
 from signoff.stores.postgres_writer import Writer
 
+log = logging.getLogger("signoff.store")
+
 R = TypeVar("R", bound=Struct)
 T = TypeVar("T")
 
 MOST_AHEAD_S = 5.0
 """The gateway looks for what is due by its own clock and the database decides by its: between two clocks further apart
 it would ask in vain over and over, and cards would tell wrong times."""
+MOST_AHEAD = timedelta(seconds=MOST_AHEAD_S)
 INLINE_ROWS = 64
 """Up to so many rows are decoded on the event loop: about 0.5 ms."""
 
@@ -35,7 +39,11 @@ _EVENTS = "SELECT event FROM signoff.events WHERE profile = %s::text AND seq > %
 _ALL_EVENTS = _EVENTS.format("")
 _SESSION_EVENTS = _EVENTS.format(" AND session = %s::text")
 _LAST_SEQ = "SELECT max(seq) FROM signoff.events WHERE profile = %s::text"
-_FACTS = "SELECT clock_timestamp(), pg_database_size(current_database()), pg_is_in_recovery()"
+_FACTS = (
+    "SELECT clock_timestamp(), pg_database_size(current_database()), pg_is_in_recovery(),"
+    " ARRAY(SELECT t FROM unnest(%s::text[]) AS t WHERE to_regclass('signoff.' || t) IS NULL)"
+)
+_NAMES = ["about", "events", "head", *(shape.name for shape in SHAPES.values())]
 
 
 class PostgresStore:
@@ -44,18 +52,23 @@ class PostgresStore:
     shared = True
     """Several gateways may serve the database."""
 
-    def __init__(self, url: str, clock: Clock | None) -> None:
-        """Without a clock the database's own time decides. Raises `ConfigError` and `StoreError`."""
+    def __init__(self, url: str, clock: Clock) -> None:
+        """Beside the system's clock the database's own time decides, else `clock`. Raises `ConfigError` and
+        `StoreError`."""
         self.place = Place(url)
         self._opened = prepare(self.place)
-        if clock is None and abs(self._opened.ahead_s) > MOST_AHEAD_S:
+        self._clock = clock
+        self._decides = not isinstance(clock, SystemClock)
+        self._ahead = timedelta(0)
+        """How far the database's time is ahead of ours, as far as it decides."""
+        if not self._decides and abs(self._opened.ahead_s) > MOST_AHEAD_S:
             raise StoreError(
                 f"{self.place.shown}: the clock of the server and the clock of this machine differ by"
                 f" {abs(self._opened.ahead_s):.1f} s. Set both by NTP."
             )
         self._lines = Lines(self.place)
         self._feed = PostgresFeed(self.place, self._lines, self._opened.pos)
-        self._writer = Writer(self.place, clock, self._feed)
+        self._writer = Writer(self.place, clock if self._decides else None, self._feed, self._opened.schema)
         self._decoding = ThreadPoolExecutor(1, "signoff-store-reader")
         self._closing: asyncio.Task[None] | None = None
 
@@ -93,7 +106,8 @@ class PostgresStore:
         """Rows whose due time has come, most urgent first, then earliest first."""
         self._check()
         shape: Shape[R] = SHAPES[row]
-        return await self._rows(shape, shape.due, now.timestamp(), limit) if shape.table.due else []
+        until = (now + self._ahead).timestamp()
+        return await self._rows(shape, shape.due, until, limit) if shape.table.due else []
 
     async def next_due(self, row: type[Struct]) -> datetime | None:
         """The earliest due time of that table, or None."""
@@ -102,7 +116,7 @@ class PostgresStore:
         if not shape.table.due:
             return None
         earliest = (await self._ask(shape.next_due))[0][0]
-        return None if earliest is None else instant(earliest)
+        return None if earliest is None else instant(earliest) - self._ahead
 
     async def events(self, profile: str, after: int, *, limit: int, session_id: str | None = None) -> list[Event]:
         """Committed events of a profile with `seq > after`."""
@@ -133,9 +147,13 @@ class PostgresStore:
     async def check(self) -> dict[str, Any]:
         """Facts for `health/detailed`. After a failed commit it tries one more, so that it tells the present."""
         self._check()
-        now, size, standby = (await self._ask(_FACTS))[0]
+        now, size, standby, missing = (await self._ask(_FACTS, _NAMES))[0]
+        self._compare(now)
         if standby:
             raise StoreUnavailable(f"{self.place.shown} is a standby. Point gateway.store at the primary.")
+        if missing:
+            gone = ", ".join(missing)
+            raise StoreUnavailable(f"{self.place.shown}: of the schema signoff are gone: {gone}. Restore a backup.")
         if self._writer.failure is not None:
             probe = Note(name="store.probe", value="1")
             await self.transact(lambda tx: tx.put(probe))
@@ -147,8 +165,16 @@ class PostgresStore:
             "queued": self._writer.queued,
             "listening": self._feed.live,
             "database_bytes": size,
-            "clock_ahead_s": round((now - datetime.now(UTC)).total_seconds(), 3),
+            "clock_ahead_s": round((now - self._clock.now()).total_seconds(), 3),
         }
+
+    def _compare(self, theirs: datetime) -> None:
+        """Look for what is due by the database's time from now on, however ours may have drifted since the start."""
+        if self._decides:
+            return
+        before, self._ahead = self._ahead, theirs - self._clock.now()
+        if abs(self._ahead) > MOST_AHEAD >= abs(before):
+            log.warning("store.clocks_differ", extra={"ahead_s": round(self._ahead.total_seconds(), 1)})
 
     async def aclose(self) -> None:
         """Finish what is queued and what is being read, then close."""
@@ -188,7 +214,7 @@ def open_postgres(url: str, clock: Clock) -> PostgresStore:
     system's, as tests have, decides instead. Raises `StoreUnavailable`, `StoreCorrupt`, `StoreTooNew`, `StoreError`,
     each in one line with the mend, and `ConfigError`.
     """
-    return PostgresStore(url, None if isinstance(clock, SystemClock) else clock)
+    return PostgresStore(url, clock)
 
 
 open_postgres.shared = True  # type: ignore[attr-defined]  # `stores.open` reads it without opening

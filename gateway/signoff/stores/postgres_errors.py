@@ -10,6 +10,9 @@ _MENDS = {
     "28P01": "the password was refused. Mend the user and password in gateway.store",
     "28000": "the server refuses this user. Mend gateway.store, or the server's pg_hba.conf",
     "3D000": "there is no such database. Make it with CREATE DATABASE, or mend gateway.store",
+    "3F000": "the schema signoff is gone. Restore a backup of the database",
+    "42P01": "a table of the schema signoff is gone. Restore a backup of the database",
+    "42703": "a column of the schema signoff is gone. Restore a backup of the database",
     "42501": "this user may not do that. Let an administrator run: CREATE SCHEMA signoff AUTHORIZATION <user>",
     "25006": "the server can only be read, as a standby can. Point gateway.store at the primary",
     "53100": "the server's disk is full. Free space there; the store goes on by itself",
@@ -52,6 +55,11 @@ def may_go_well(error: BaseException) -> bool:
 def is_locked_out(error: BaseException) -> bool:
     """Whether a lock did not come free in time."""
     return isinstance(error, psycopg.Error) and error.sqlstate == "55P03"
+
+
+def is_missing(error: BaseException) -> bool:
+    """Whether the server lacks a table or column, or the right to it, which other changes may not need."""
+    return isinstance(error, psycopg.Error) and (error.sqlstate or "").startswith("42")
 
 
 def explain(error: BaseException, shown: str) -> StoreError:

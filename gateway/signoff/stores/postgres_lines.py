@@ -20,7 +20,7 @@ LINES = 4
 """Connections for reading at most; a page or an export holds one for some milliseconds."""
 _SESSION = (
     "SELECT set_config('TimeZone', 'UTC', false), set_config('statement_timeout', '30s', false),"
-    " set_config('lock_timeout', '20s', false),"
+    " set_config('lock_timeout', '4s', false),"
     # Acknowledged means durable, whatever the server's default.
     " CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END"
 )

@@ -23,7 +23,7 @@ import psycopg
 from signoff.clock import SystemClock
 from signoff.errors import StoreCorrupt, StoreError, StoreUnavailable
 from signoff.ports import Clock, Tx
-from signoff.stores.postgres_errors import explain, is_locked_out, is_lost, may_go_well
+from signoff.stores.postgres_errors import explain, is_locked_out, is_lost, is_missing, may_go_well
 from signoff.stores.postgres_feed import PostgresFeed
 from signoff.stores.postgres_lines import Connection, ask, connect
 from signoff.stores.postgres_place import Place
@@ -45,24 +45,28 @@ MAX_ROUNDS = 200
 """Rounds of reading after which a change is taken for one that asks for something else each time it runs."""
 DOUBT_S = 15.0
 """How long it is tried to find out whether a commit whose answer was lost happened."""
-STILL_S = 60.0
-"""A transaction that was asked nothing for so long, while others wait, belongs to a process that stands still or to a
-machine that is gone. It is cut off; its change was not acknowledged."""
+STILL_S = 6.0
+"""A transaction that waits for its gateway for so long, while others wait for it, belongs to a process that stands
+still or to a machine that is gone. It is cut off; its change was not acknowledged. Those who wait look after each of
+the server's lock timeouts (4 s), so they stand still for 10 s at most."""
+LOCKED_OUT_S = 20.0
+"""So long the lock is waited for that others hold who do not stand still."""
 _ONE_TRIP = 16
 """Up to so many statements are written together with the commit; more are sent one by one."""
 _BEGIN: Statement = ("BEGIN ISOLATION LEVEL READ COMMITTED", ())
 # The time is told of the row that the lock gave, so after the lock is held.
 _LOCKED = (
     "WITH head AS MATERIALIZED (SELECT pos FROM signoff.head FOR UPDATE)"
-    " SELECT pos, clock_timestamp(), pg_current_xact_id()::text FROM head"
+    " SELECT pos, clock_timestamp(), pg_current_xact_id()::text, (SELECT max(schema) FROM signoff.about) FROM head"
 )
 _LOCK: Statement = (_LOCKED, ())
 _COMMIT: Statement = ("COMMIT", ())
 _ROLLBACK: Statement = ("ROLLBACK", ())
 _CUT_OFF = (
     "SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid"
-    " WHERE a.datname = current_database() AND l.relation = 'signoff.head'::regclass"
-    " AND a.state LIKE 'idle in transaction%%'"
+    " WHERE a.datname = current_database() AND l.relation = 'signoff.head'::regclass AND l.mode = 'RowShareLock'"
+    # Idle, or in the middle of rows that nobody takes or of a statement whose rest does not come.
+    " AND (a.state LIKE 'idle in transaction%%' OR (a.state = 'active' AND a.wait_event_type = 'Client'))"
     " AND a.state_change < clock_timestamp() - %s::float8 * interval '1 second'"
 )
 _STATUS = "SELECT pg_xact_status(%s::text::xid8)"
@@ -71,9 +75,10 @@ _STATUS = "SELECT pg_xact_status(%s::text::xid8)"
 class Writer:
     """Owns the writing connection."""
 
-    def __init__(self, place: Place, clock: Clock | None, feed: PostgresFeed) -> None:
-        """Without a clock the time of a transaction is the database's."""
+    def __init__(self, place: Place, clock: Clock | None, feed: PostgresFeed, schema: int) -> None:
+        """Without a clock the time of a transaction is the database's. `schema` was found at opening."""
         self._place = place
+        self._schema = schema
         self._clock = clock
         self._feed = feed
         self._jobs: deque[Job] = deque()
@@ -127,6 +132,7 @@ class Writer:
     async def _serve(self, jobs: list[Job]) -> None:
         """Commit these changes and answer their callers."""
         lost = 0
+        until = time.monotonic() + LOCKED_OUT_S
         for attempt in range(1, TRIES + 1):
             try:
                 await self._attempt(jobs)
@@ -135,7 +141,9 @@ class Writer:
                 await self._drop()
                 lost += was_lost
                 again = may_go_well(error) or (was_lost and lost <= RECONNECTS)
-                if attempt < TRIES and (again or (is_locked_out(error) and await self._cut_off())):
+                if is_locked_out(error):
+                    again = await self._cut_off() or time.monotonic() < until
+                if attempt < TRIES and again:
                     continue
                 self._fail(jobs, error)
             except BaseException:
@@ -149,7 +157,7 @@ class Writer:
     def _fail(self, jobs: list[Job], error: BaseException) -> None:
         told = explain(error, self._place.shown)
         refused = self._connected_error(error)
-        if refused and len(jobs) > 1:
+        if (refused or is_missing(error)) and len(jobs) > 1:
             # The server refuses something in one of them. Each has its own transaction now, so that it fails alone.
             for job in reversed(jobs):
                 job.alone = True
@@ -194,7 +202,13 @@ class Writer:
         _, head = await self._fetch(connection, group, [_BEGIN, _LOCK])
         if not head:
             raise StoreCorrupt(f"{self._place.shown}: the row of signoff.head is gone. Restore a backup.")
-        pos, now, xid = head[0]
+        pos, now, xid, schema = head[0]
+        if schema != self._schema:
+            # What this version writes may lack what the other one needs.
+            raise StoreUnavailable(
+                f"{self._place.shown}: its schema was {self._schema} when this gateway started and is {schema} now, so"
+                " another version of Signoff serves it. Start this gateway again in that version. Nothing was saved."
+            )
         group.begin(pos)
         return now if self._clock is None else self._clock.now(), xid
 

@@ -128,7 +128,8 @@ class SqliteStore:
         return self._reads.last_seq(profile)
 
     def subscribe(self, listener: Callable[[Sequence[Change]], None]) -> Callable[[], None]:
-        """Call `listener` with each commit's changes, before `transact` returns to its caller.
+        """Call `listener` with each commit's changes, before `transact` returns to its caller; several times, in order,
+        when there are a great many.
 
         The request beside an event of this process is as its change left it; beside another process's event it is as
         it was when the event was read, which may be newer.

@@ -164,6 +164,7 @@ class Receives:
             posted = await adapter.post(stage.group, card())
             await stage.spoil("server_error", "answer")
             await stage.press(stage.person, stage.group, posted.message_id, "t-approve")
+            await until(lambda: bool(inbox.taps), what="the first tap is in")
             later = await stage.press(stage.person, stage.group, posted.message_id, "t-deny")
             await self.answered(stage, later, inbox.answer)
             assert adapter.health().state == "ready"

@@ -214,6 +214,32 @@ async def test_a_row_that_is_none_of_ours_admits_nothing(tmp_path: Path, url: st
         assert await asked(one, PUSH) is None
 
 
+@pytest.mark.parametrize("url", ["postgres"], indirect=True)
+async def test_a_row_that_was_written_by_hand(tmp_path: Path, url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """One that says otherwise than its columns admits nothing; one that cannot be read is told once, and what was known
+    stays in force until it is mended."""
+    database = worker_database()
+    database.empty()
+    where = "UPDATE signoff.allowlist SET row = convert_to({}, 'UTF8')"
+    document = "convert_from(row, 'UTF8')::jsonb"
+    async with gateway(tmp_path, "one", url) as one:
+        await added(one, "git status")
+        for column, value in (("removed_at", '"2026-11-30T00:00:00Z"'), ("profile", '"other"')):
+            before = database.execute("SELECT convert_from(row, 'UTF8') FROM signoff.allowlist")[0][0]
+            database.execute(where.format(f"({document} || '{{\"{column}\": {value}}}')::text"))
+            await rows(one)._follow("default", look=False)
+            assert admits(one) == (), column
+            database.execute(where.format(f"'{before}'"))
+            await rows(one)._follow("default", look=False)
+            assert admits(one) == ("git status",)
+        database.execute(where.format("'[]'"))
+        for _ in range(3):
+            await rows(one)._follow("default", look=False)
+        assert caplog.text.count("could not be read: a document in allowlist cannot be read") == 1
+        assert admits(one) == ("git status",)
+        database.execute(where.format(f"'{before}'"))
+
+
 # --- several at once ---------------------------------------------------------------------------------
 
 

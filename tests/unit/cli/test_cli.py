@@ -8,13 +8,13 @@ import os
 import pty
 import shlex
 import signal
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from tests.forked import Forked, fork_module
 from tests.unit.client.fake_gateway import FakeGateway
 
 from signoff.cli.app import COMMANDS, _other_key, cli
@@ -45,19 +45,15 @@ class Shell:
         self.environ = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", "COLUMNS": "200"}
         (folder / "signoff.toml").write_text('[gateway]\nstate_dir = "."\nport = 0\nhooks_port = 0\n')
 
-    async def start(self, *arguments: str, **streams: Any) -> asyncio.subprocess.Process:
+    async def start(self, *arguments: str, **streams: Any) -> Forked:
         """Start it without waiting."""
-        pipe = asyncio.subprocess.PIPE
-        pipes = {"stdin": asyncio.subprocess.DEVNULL, "stdout": pipe, "stderr": pipe}
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "signoff", *arguments, cwd=self.folder, env=self.environ, **(pipes | streams)
-        )
+        return await fork_module("signoff", *arguments, cwd=self.folder, env=self.environ, **streams)
 
-    async def end(self, process: asyncio.subprocess.Process, given: str | None = None) -> Done:
+    async def end(self, process: Forked, given: str | None = None) -> Done:
         """Wait for it. Nothing that goes wrong may show a traceback, and no error takes a second line."""
         try:
             async with asyncio.timeout(60):
-                out, err = await process.communicate(given.encode() if given is not None else None)
+                out, err = await process.communicate((given or "").encode())
         except TimeoutError:
             process.kill()
             raise

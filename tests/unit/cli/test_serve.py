@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.forked import Forked
 from tests.unit.cli.test_cli import Shell, one_line
 
 from signoff.client import Client
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the gateway runs on 
 
 
 @asynccontextmanager
-async def serving(shell: Shell) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
+async def serving(shell: Shell) -> AsyncIterator[tuple[Forked, str]]:
     """A gateway and its address. It must end by SIGTERM with exit code 0."""
     process = await shell.start("serve", "--config", "signoff.toml")
     assert process.stdout is not None

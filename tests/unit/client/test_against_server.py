@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from tests.forked import fork_module
 from tests.unit.server.world import World, world_on
 
 from signoff.client import BlockingClient, Client, operands_of
@@ -247,12 +247,9 @@ async def test_the_command_line_over_the_local_socket(tmp_path: Path) -> None:
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
 
     async def signoff(*arguments: str) -> tuple[int, str]:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "signoff", *arguments, cwd=tmp_path, env=environ,
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-        )  # fmt: skip
-        out, _ = await process.communicate()
-        return process.returncode or 0, out.decode()
+        process = await fork_module("signoff", *arguments, cwd=tmp_path, env=environ)
+        out, errors = await process.communicate()
+        return await process.wait(), (out + errors).decode()
 
     async with world_on(f"sqlite://{tmp_path}/signoff.db", state_dir=tmp_path) as world:
         code, made = await signoff("key", "create", "--scope", "agent", "--agent", "builder", "--json")

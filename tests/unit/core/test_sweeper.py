@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -17,8 +18,9 @@ from signoff.model import ApprovalRequest, Turn
 from signoff.ports import Tx
 from signoff.pulse import Pulse
 from signoff.rows import turn_key
-from signoff.sweeper import SKIP_FOR, Sweeper
+from signoff.sweeper import HEARTBEAT, OTHERS_S, SKIP_FOR, Sweeper
 from signoff.testing.clock import settle
+from signoff.waiters import Waiters
 
 
 class BadRow:
@@ -82,6 +84,62 @@ async def test_a_skipped_row_keeps_no_loop_busy(world: World, monkeypatch: pytes
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_wait_at_one_gateway_keeps_its_turn_from_the_others(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each process knows its own waits alone, and whichever sweeps first ends what nobody waits for."""
+    monkeypatch.setattr(world.store, "shared", True, raising=False)
+    other = Sweeper(world.store, world.clock, Waiters(world.store, world.clock))
+    key = turn_key("default", "long")
+
+    async def lives() -> bool:
+        turn = await world.store.get(Turn, key)
+        return turn is not None and turn.ended_at is None
+
+    await world.turn("long", lease_s=30)
+    world.broker.waiters.begin(key)
+    for pause_s in (31.0, 31.0, 200.0):  # the last one as when no gateway could reach the store
+        await world.clock.advance(pause_s)
+        await other.sweep()
+        assert await lives(), pause_s
+        await world.sweeper.sweep()
+        await other.sweep()
+        assert await lives(), pause_s
+    world.broker.waiters.end(key)
+    for pause_s in (31.0, OTHERS_S - 1):
+        await world.clock.advance(pause_s)
+        await other.sweep()
+        await world.sweeper.sweep()
+        assert await lives(), "the agent may be waiting at a third one"
+    await world.clock.advance(1)
+    await other.sweep()
+    assert not await lives()
+
+
+async def test_two_gateways_that_start_at_once_move_the_deadlines_on_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await world.sweeper.resume()
+    row = await world.ask(timeout_s=300)
+    await world.clock.advance(120)
+    get, read, both = world.store.get, 0, asyncio.Event()
+
+    async def together(kind: Any, key: str) -> Any:
+        nonlocal read
+        found = await get(kind, key)
+        if key == HEARTBEAT and not both.is_set():
+            read += 1
+            both.set() if read == 2 else await both.wait()
+        return found
+
+    monkeypatch.setattr(world.store, "get", together)
+    other = Sweeper(world.store, world.clock, Waiters(world.store, world.clock))
+    moved = await asyncio.gather(world.sweeper.resume(), other.resume())
+    assert sorted(by.total_seconds() for by in moved) == [0, 120]
+    assert row.expires_at is not None
+    assert (await world.row(row)).expires_at == row.expires_at + timedelta(seconds=120)
 
 
 async def test_a_store_that_fails_is_told(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> None:

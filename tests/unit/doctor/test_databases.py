@@ -15,8 +15,10 @@ from tests.unit.cli.front import Front
 from signoff.allowlist_rows import AllowlistRows
 from signoff.changes.allowlist import Line
 from signoff.clock import SystemClock
-from signoff.doctoring.databases import clocks_finding, database_findings
+from signoff.doctoring.databases import clocks_finding, database_findings, key_findings
 from signoff.doctoring.storing import serving_findings
+from signoff.key_marks import KeyMarks
+from signoff.keyring import load_signer, marks
 from signoff.model import Actor
 from signoff.settings import Profile
 from signoff.stores.open import open_store
@@ -144,6 +146,19 @@ def test_the_doctor_tells_of_it(front: Front, database: Database) -> None:
     assert quote(WRONG, safe="") not in out
 
 
+async def test_the_doctor_tells_of_another_gateways_key(front: Front, database: Database) -> None:
+    configured(front, database.url)
+    clock, key_file = SystemClock(), Path("state/token.key")
+    load_signer(key_file, clock.now())
+    store = open_store(database.url, clock)
+    load_signer(Path("theirs"), clock.now())
+    await KeyMarks(store, clock, marks(Path("theirs"), clock.now())).tell()
+    await store.aclose()
+    out = await asyncio.to_thread(front, "doctor", code=1)
+    assert "Another gateway of the database" in out
+    assert "Give every gateway the same key file" in out
+
+
 async def test_check_judges_by_the_stores_allowlist_and_not_by_the_file(front: Front, database: Database) -> None:
     await stored(database.url, "rm -rf build")
     configured(front, database.url)
@@ -181,3 +196,18 @@ def test_keys_are_made_before_the_first_start(front: Front, empty: Database) -> 
     out = front("key", "list", code=75)
     assert "the password was refused. Mend the user and password" in out
     assert WRONG not in out
+
+
+async def test_two_key_files_on_one_database(database: Database, tmp_path: Path) -> None:
+    clock = SystemClock()
+    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    for path in (ours, theirs):
+        load_signer(path, clock.now())
+    store = open_store(database.url, clock)
+    assert list(key_findings(database.url, ours)) == []
+    await KeyMarks(store, clock, marks(ours, clock.now())).tell()
+    assert [each.level for each in key_findings(database.url, ours)] == ["ok"]
+    (found,) = key_findings(database.url, theirs)
+    assert (found.level, found.about) == ("problem", "key file")
+    assert f"(mark {marks(ours, clock.now()).signs}) that {theirs} does not hold" in found.text
+    await store.aclose()

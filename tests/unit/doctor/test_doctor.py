@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.forked import Forked
 from tests.platforms.discord import DiscordPlatform, DiscordServer
 from tests.platforms.slack import SlackPlatform, SlackServer
 from tests.platforms.telegram import TelegramPlatform, TelegramServer
@@ -207,7 +208,7 @@ async def test_a_foreign_webhook(patient: Patient, telegram: TelegramPlatform) -
 
 
 @asynccontextmanager
-async def serving(shell: Shell) -> AsyncIterator[asyncio.subprocess.Process]:
+async def serving(shell: Shell) -> AsyncIterator[Forked]:
     process = await shell.start("serve", "--config", "signoff.toml")
     assert process.stdout is not None
     try:

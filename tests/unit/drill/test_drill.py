@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.forked import Forked
 from tests.platforms.discord import DiscordServer
 from tests.platforms.slack import SlackServer
 from tests.platforms.telegram import SeenMessage, TelegramPlatform, TelegramServer
@@ -46,7 +47,7 @@ async def shell(tmp_path: Any, telegram: TelegramPlatform) -> Shell:
 
 
 @asynccontextmanager
-async def serving(shell: Shell) -> AsyncIterator[asyncio.subprocess.Process]:
+async def serving(shell: Shell) -> AsyncIterator[Forked]:
     process = await shell.start("serve", "--config", "signoff.toml")
     assert process.stdout is not None
     try:

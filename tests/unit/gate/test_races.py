@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
+import os
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.forked import Forked, fork_module
 from tests.unit.core.harness import BY_ANN
 from tests.unit.gate.kept import KeptWorld
 from tests.unit.gate.racer import PROFILE, STEPS, Order
@@ -54,20 +55,13 @@ async def approved(url: str, count: int) -> list[str]:
         return ids
 
 
-async def racer(order: Order) -> asyncio.subprocess.Process:
+async def racer(order: Order) -> Forked:
     """A process that has read its order and is ready."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "tests.unit.gate.racer",
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        cwd=ROOT,
+    process = await fork_module(
+        "tests.unit.gate.racer", cwd=ROOT, env=os.environ, stdin=asyncio.subprocess.PIPE, stderr=None
     )
-    assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(msgspec.json.encode(order) + b"\n")
-    await process.stdin.drain()
+    process.give(msgspec.json.encode(order) + b"\n")
     assert await process.stdout.readline() == b"ready\n"
     return process
 
@@ -122,8 +116,7 @@ async def test_a_claimant_that_is_killed(tmp_path: Path, step: str, written: int
     lines.touch()
     order = Order(url=url, ids=[action], lines=str(lines), pause=step, reached=str(reached))
     process = await racer(order)
-    assert process.stdin is not None
-    process.stdin.write(b"go\n")
+    process.give(b"go\n")
     try:
         async with asyncio.timeout(60):
             while not reached.exists():  # noqa: ASYNC110  # another process tells nobody of its files

@@ -40,12 +40,16 @@ async def begun(store: Store, clock: FakeClock, url: str) -> Deliveries:
 
 
 async def test_each_event_is_told_once_by_two(receiver: Receiver, store: Store, clock: FakeClock) -> None:
-    settings = profiles(receiver.url)
-    async with delivering(store, clock, settings), delivering(store, clock, settings):
+    settings, told = profiles(receiver.url), Told()
+    async with (
+        delivering(store, clock, settings, counted=told.count),
+        delivering(store, clock, settings, counted=told.count),
+    ):
         for _ in range(10):
             await emitted(store, 3)
             await asyncio.sleep(0)
-        await receiver.took(30)
+        # Whoever took over before the last is saved would tell it once more, as after a kill.
+        await moving(clock, lambda: told["delivered"] == 30, step_s=0)
         await clock.advance(HELD_FOR.total_seconds() + 1)
         await emitted(store, 1)
         await moving(clock, lambda: len(receiver.taken) >= 31)
@@ -81,6 +85,21 @@ async def test_one_that_died_is_followed_after_its_time(receiver: Receiver, stor
             await asyncio.sleep(0)
         assert receiver.tried == []
         await moving(clock, lambda: len(receiver.taken) == 2)
+    receiver.each_once_in_order()
+
+
+async def test_whoever_asks_late_waits_no_longer_than_the_place_is_held(
+    receiver: Receiver, store: Store, clock: FakeClock
+) -> None:
+    await begun(store, clock, receiver.url)
+    await hold(store, "dead")
+    await clock.advance(HELD_FOR.total_seconds() - 3)
+    async with delivering(store, clock, profiles(receiver.url)):
+        await emitted(store, 2)
+        await clock.advance(2.5)
+        assert receiver.tried == []
+        await clock.advance(1)
+        await receiver.took(2)
     receiver.each_once_in_order()
 
 

@@ -10,13 +10,14 @@ import termios
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from tests.forked import Forked
 from tests.unit.cli.test_cli import Shell
 
 
 class Terminal:
     """What stood on the screen so far, and a keyboard."""
 
-    def __init__(self, process: asyncio.subprocess.Process, descriptor: int) -> None:
+    def __init__(self, process: Forked, descriptor: int) -> None:
         self.process = process
         self.screen = ""
         self._descriptor = descriptor

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.tables import every
 
-from signoff.policy.shell import UNKNOWN, Code, Script, carriers
+from signoff.policy.shell import UNKNOWN, Code, Script, carriers, embedded
 from signoff.policy.shell import read_shell as read_in_time
 from signoff.policy.shell.carriers import code_variables, table
 
@@ -461,3 +463,8 @@ def test_functions_and_aliases_are_not_known_to_programs() -> None:
     assert programs("ls() { rm x; }; command ls")[-1] == "ls"
     assert programs("ls() { rm x; }; time ls")[-1] == "rm x"
     assert "ls" not in programs("ls() { rm x; }; ls")
+
+
+@given(st.from_regex(embedded._PLAIN_SED, fullmatch=True))
+def test_a_plain_script_of_sed_runs_nothing(text: str) -> None:
+    assert list(embedded._Sed(text).run()) == []

@@ -1,18 +1,18 @@
 """What a variable, a list of words, a function or an input may be at a place that is reached in more than one way."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signoff.policy import JudgeContext, judge
-from signoff.policy.shell import UNKNOWN, Script, plain, read_shell
+from signoff.policy.shell import UNKNOWN, Script, line, plain, read_shell
 from signoff.policy.shell.machine import MAX_DEEP_LOOPS
 
 HOME = "/home/ana"
 
 
-def read(text: str) -> Script:
-    return read_shell(text, home=HOME, clock=lambda: 0.0)
+def read(text: str, cwd: str | None = None) -> Script:
+    return read_shell(text, home=HOME, cwd=cwd, clock=lambda: 0.0)
 
 
 def words(text: str) -> list[list[str]]:
@@ -168,6 +168,79 @@ def test_a_text_of_plain_words_is_read_as_the_parser_reads_it(parts: list[str], 
         parsed = read(text)
         # The grammar stumbles over a few of them, such as `x@y`.
         assert parsed == quick or (parsed.problems and plain_words)
+
+
+WORDS = st.sampled_from(
+    ["ls", "cd sub", "cd /tmp", "make test", "cat", "echo hi", "sh", "bash -c 'rm -rf x'", "tee f", "read x",
+     "xargs rm", "sudo rm -rf build", "curl https://example.com/a", "printf %s x", "alias ll=ls", "unset a",
+     "eval 'ls;rm x'", "exec", "shift", "set -- a", "source f", "./f", "trap 'rm x' EXIT", "pushd", "popd", "mapfile",
+     "let 'x=1'", "declare -i n", "command declare -i n", "env ls", "nohup make", "if", "time ls", "echo '|'", "1",
+     "a 2", "$x", "ls 2", "ls *.py", "--x='a && b'"]
+)  # fmt: skip
+JOINED = st.sampled_from([" | ", "|", " && ", "&&", " || ", "; ", ";", " ; ", " & ", "\n", ";; ", " |& "])
+STAGE = st.tuples(WORDS, st.sampled_from(["", "", "", " 2>&1", "  2>&1 ", "2>&1", " > f", " 2>&1 x", " 2>&12"]), JOINED)
+
+
+def check_line(text: str) -> None:
+    quick = read(text, HOME)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line, "read", lambda _text: None)
+        assert read(text, HOME) == quick, text
+
+
+@settings(max_examples=300)
+@given(st.lists(STAGE, min_size=2, max_size=5), st.sampled_from(["", " ", "\n", "#"]))
+def test_a_line_of_plain_commands_is_read_as_the_parser_reads_it(stages: list[tuple[str, str, str]], end: str) -> None:
+    text = "".join(part for stage in stages for part in stage)
+    check_line(text.removesuffix(stages[-1][2]) + end)
+
+
+def test_lists_and_pipelines_of_plain_commands_are_read_as_the_parser_reads_them() -> None:
+    for text in (
+        "cd a; rm x",
+        "cd a && rm x",
+        "ls && cd a; rm x",
+        "ls || cd a && rm x; rm y",
+        "cd a | rm x; rm y",
+        "cd a 2>&1 && rm x",
+        "ls | cd a 2>&1 && rm x",
+        "ls && cd a 2>&1 && rm x",
+        "cd a && ls 2>&1 | rm x | rm y; rm z",
+        "ls && set -- a | cat 2>&1 | sh",
+        "read x && ls; rm",
+        "echo 'rm x' | sh",
+        "echo 'rm x' 2>&1 | cat | sh",
+        "alias a=rm; a x",
+        "declare -i n; ls",
+        "command declare -i n; read n; ls",
+        "a | b | c && d",
+        "a | b | c || d | e",
+        "a | b && c | d",
+        "tee f; ./f",
+        "a x@y | b",
+    ):
+        check_line(text)
+
+
+def test_a_line_of_plain_commands_needs_no_parser() -> None:
+    for text in ("ls | wc -l", "cd a && make 2>&1 | tail -20", "a;b;c", " make || echo 'no | way'\n", "a 2>&1 && b"):
+        assert line.read(text) is not None
+    for text in (
+        "ls > f | wc",
+        "ls & wc",
+        "ls |& wc",
+        "ls | wc |",
+        "ls && if x",
+        "ls | wc # x",
+        "ls\nwc | cat",
+        "ls | $x",
+        "ls 2>&1x | wc",
+        "ls ;; wc",
+        "ls | wc 2>&1",
+        "a | b | c && d",
+        "a | " * 300 + "a",
+    ):
+        assert line.read(text) is None, text
 
 
 def test_plain_words_need_no_parser() -> None:

@@ -13,12 +13,14 @@ from signoff.policy import judge, ruleset
 from signoff.policy.contexts import read
 from signoff.policy.matching import Compiled, Group
 from signoff.policy.paths import PathFacts
+from signoff.policy.predicates import files, outputs
 from signoff.policy.programs import module_of, name_of
 from signoff.policy.rule import Rule
 from signoff.policy.ruleset import RuleSet
 from signoff.policy.seen import OwnFacts, Seen
 from signoff.policy.shell import UNKNOWN, Command, Redirect, Script, Word, read_shell
 from signoff.policy.shell.deadline import Deadline
+from signoff.policy.shell.options import Marks, OptionSpec, arguments, matches
 
 FACTS = OwnFacts(paths=PathFacts(home="/home/ana", own=("/home/ana/.signoff",), start="/home/ana/project"), pid=42)
 FOLDERS = ["/home/ana/project", "/home/ana/.ssh", "/etc", "/", None]
@@ -53,7 +55,7 @@ def spoken_of() -> dict[str, tuple[list[str], list[str]]]:
 def commands(draw: st.DrawFn) -> Command:
     program = draw(st.sampled_from(sorted(spoken_of())))
     words, options = spoken_of()[program]
-    option = st.sampled_from([*options, "-o", "--output", "-m", "-c", "-n"])
+    option = st.sampled_from([*options, "-o", "--output", "-m", "-c", "-n", "-sSo", "-O", "--directory", "--junitxml"])
     cut = option.map(lambda text: text[:6]) | option.map(lambda text: f"{text}=x")
     some = st.sampled_from([*words, "run", "x"]) | option | cut | st.sampled_from(PLACES) | st.sampled_from(VALUES)
     texts = [program, *draw(st.lists(some, max_size=6))]
@@ -95,6 +97,40 @@ def test_what_fires_is_what_would_fire_if_every_rule_was_tried(several: list[Com
     for command in several:
         for rules in (ruleset.floors(), ruleset.shipped()):
             check(command, script, rules)
+
+
+WRITERS = sorted({*outputs._MARKED, *outputs._WRITE_OPERANDS, "make"})
+WRITING = sorted(
+    {*outputs._ANY, *(name for names in outputs._SHORT.values() for name in names)}
+    | {"-C", "--directory", "--one-top-level", "-w", "--write-out", "--cookie-jar", "--trace", "--trace-ascii"}
+    | {"--remote-name", "--remote-name-all", "--append-output", "--save-cookies"}
+)
+
+
+def test_what_is_written_is_named_by_options_that_are_looked_for() -> None:
+    for name in WRITERS:
+        for option in WRITING:
+            for said in ([option, "%output{f}"], [f"{option}=%output{{f}}"], [f"-q{option[1:]}f"], [f"{option}f"]):
+                words = tuple(map(Word, (name, "x", *said, "y")))
+                command = Command(words=words, own=len(words), cwd="/home/ana/project")
+                seen = Seen(command, words, name, arguments, FACTS, Script(commands=(command,)))
+                if outputs._may_be_named(seen):
+                    continue
+                assert not outputs._named(seen) and not files.fetched_to(seen), said
+                assert name in outputs._WRITE_UNTOLD or not [*outputs._joined(seen), *outputs._operands(seen)], said
+
+
+NAMES = st.sampled_from(["-o", "-op", "--x", "-out", "--output", "--out", "--output-dir", "-x"])
+OTHERS = st.sampled_from(["-ao", "--o", "--outp", "--output=f", "-x=f", "f"])
+
+
+@given(st.lists(NAMES, max_size=3), st.lists(NAMES | OTHERS))
+def test_marks_tell_of_every_option_that_is_read(names: list[str], texts: list[str]) -> None:
+    words = (Word("f"), *map(Word, texts))
+    for spec in (OptionSpec(), OptionSpec(short_values="a", long_values=("output",)), OptionSpec(long_single=True)):
+        read = arguments(words, spec).options
+        if any(matches(option.name, name) for option in read for name in names):
+            assert Marks(names).may_be_in(words)
 
 
 @pytest.mark.parametrize("given", ["--out", "--outp", "--output", "--output-dir", "--o", "-o"])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.forked import fork_module
 from tests.unit.profiles.tenants import (
     BLUE,
     COMMAND,
@@ -347,13 +347,10 @@ async def test_many_sign_ins_of_one_put_nobody_out_in_the_other(two: Two, monkey
 
 async def test_the_command_line_takes_a_profile(two: Two) -> None:
     async def signoff(*words: str) -> tuple[int, str]:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "signoff", *words, "--config", str(two.config.file),
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=_environment(),
-        )  # fmt: skip
-        out, _ = await process.communicate()
-        assert process.returncode is not None
-        return process.returncode, out.decode()
+        given = (*words, "--config", str(two.config.file))
+        process = await fork_module("signoff", *given, cwd=Path.cwd(), env=_environment())
+        out, errors = await process.communicate()
+        return await process.wait(), (out + errors).decode()
 
     for mine, other in two.both():
         for command in ("pending", "grants", "key list", "actions", f"why {mine.ids['request_id']}"):

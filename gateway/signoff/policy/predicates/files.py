@@ -59,7 +59,8 @@ _SED = OptionSpec(short_values="efl", long_values=("expression", "file", "line-l
 
 def _sed(seen: Seen) -> list[Word]:
     """`sed -i` writes its files; the first operand is the script unless an option gives it."""
-    if not any(word.text.startswith(("-i", "--in-place")) or _clustered(word.text, "i") for word in seen.words[1:]):
+    dashed = [word.text for _place, word in seen.dashed if "i" in word.text]
+    if not dashed or not any(text.startswith(("-i", "--in-place")) or _clustered(text, "i") for text in dashed):
         return []
     given = arguments(seen.words, _SED)
     files = [word for _place, word in given.operands]
@@ -215,7 +216,7 @@ def _fills_in_sample(seen: Seen) -> bool:
 @per_command
 def _sorts_written(seen: Seen) -> frozenset[str]:
     """The classes of all files the command writes."""
-    return frozenset(sort_of(word, seen) for word in written(seen))
+    return frozenset([sort_of(word, seen) for word in written(seen)])
 
 
 @per_command

@@ -238,9 +238,10 @@ def _starts_programs(language: str, text: str) -> bool:
 
 def _code_starts_programs(seen: Seen) -> bool:
     """Text of an editor, of awk or sed, or of a debugger that starts a program or a shell."""
-    return any(
-        code.language in _TEXT_TOOLS and _starts_programs(code.language, code.text) for code in seen.command.code
-    )
+    for code in seen.command.code:  # a generator would cost more
+        if code.language in _TEXT_TOOLS and _starts_programs(code.language, code.text):
+            return True
+    return False
 
 
 def _code_does_more(seen: Seen) -> bool:
@@ -299,10 +300,10 @@ def _editor_runs_script(seen: Seen) -> bool:
 
 def _code_unknown(seen: Seen) -> bool:
     """Text of awk, sed or an editor that is wholly unknown until it runs."""
-    return any(
-        code.language in _TEXT_TOOLS and code.text and not code.text.strip(UNKNOWN + " \n")
-        for code in seen.command.code
-    )
+    for code in seen.command.code:  # a generator would cost more
+        if code.language in _TEXT_TOOLS and code.text and not code.text.strip(UNKNOWN + " \n"):
+            return True
+    return False
 
 
 def _nim_evaluates(seen: Seen) -> bool:

@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Iterator
 
 from signoff.policy.path_classes import CLASSES
-from signoff.policy.predicates.files import OUTPUT_STARTS, fetched_to, sort_of
+from signoff.policy.predicates.files import OUTPUT_STARTS, sort_of
 from signoff.policy.predicates.program_options import option_names, values_of
 from signoff.policy.predicates.secrets import KEEPS_SECRETS
 from signoff.policy.predicates.whole import per_command
 from signoff.policy.seen import Seen
 from signoff.policy.shell import Word
+from signoff.policy.shell.options import Marks
 
 _DECIDES = frozenset({"startup", "ssh", "policy", "system", "programs"})
 
@@ -134,10 +135,24 @@ def _reads_only(seen: Seen) -> bool:
     return reading or len(seen.texts) < 3
 
 
+_MARKED: dict[str, tuple[str, ...]] = _SHORT | {
+    "tar": ("-C", "--directory", "--one-top-level"),
+    "gtar": ("-C", "--directory", "--one-top-level"),
+    "curl": ("-o", "-D", "-c", "-w", "--write-out", "--cookie-jar", "--trace", "--remote-name"),
+}
+_MARKS = Marks((*_ANY, *OUTPUT_STARTS))
+_MARKS_OF = {name: Marks((*_ANY, *OUTPUT_STARTS, *more)) for name, more in _MARKED.items()}
+
+
+def _may_be_named(seen: Seen) -> bool:
+    """Whether an option may name what is written."""
+    return _MARKS_OF.get(seen.name, _MARKS).may_be_in(seen.words)
+
+
 @per_command
 def _written(seen: Seen) -> list[Word]:
     """All that options and operands name to be written."""
-    words = _named(seen) if seen.dashed else []
+    words = _named(seen) if _may_be_named(seen) else []
     if seen.name in _WRITE_OPERANDS:
         words += [*_joined(seen), *_operands(seen)]
     return words
@@ -184,11 +199,11 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
 
 def _may_write(seen: Seen) -> bool:
     """Whether an option or an operand may name what is written."""
-    if _written(seen):
-        return True
-    if not seen.dashed:
-        return False
-    return any(word.text.startswith(OUTPUT_STARTS) for _place, word in seen.dashed) or bool(fetched_to(seen))
+    return _may_be_named(seen) or (seen.name in _WRITE_UNTOLD and bool(_written(seen)))
+
+
+_WRITE_UNTOLD = _WRITE_OPERANDS - {"curl", "aria2c"}
+"""Those that need no option to do so."""
 
 
 NEEDS: dict[str, Callable[[Seen], bool]] = dict.fromkeys(("writes_what_matters", "output_option_sensitive"), _may_write)

@@ -23,7 +23,7 @@ _ENDING = frozenset(
 
 def _names_own_package(seen: Seen) -> bool:
     texts = [word.text for word in seen.words[1:]]
-    return any(text in _CHANGING for text in texts) and any(_PACKAGE.match(text) for text in texts)
+    return not _CHANGING.isdisjoint(texts) and any(_PACKAGE.match(text) for text in texts)
 
 
 def _own_setup(seen: Seen) -> bool:

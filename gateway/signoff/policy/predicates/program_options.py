@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN, Word
+from signoff.policy.shell.options import Marks
 
 _SCRATCH = re.compile(r"(?:^|[/._-])(?:tmp|temp|scratch|cache|basetemp|pytest)|tmp(?:/|\Z)", re.I)
 _VIRTUAL = re.compile(r"(?:^|[/._-])v?env[\w.-]*/?\Z", re.I)
@@ -76,6 +77,9 @@ def values_of(seen: Seen, names: tuple[str, ...] | OptionNames, *, clustered: bo
 
 
 _LOADS = ("-r", "--require", "--import", "--loader", "--experimental-loader", "--preload")
+_LOAD_MARKS = Marks(
+    (*_LOADS, "-d", "--define", "--node-options", "--node-option", "--script-shell", "--init-module", "-l", "--load")
+)
 _FROM_FILE = re.compile(r"(?:data|https?|file|blob):|\.{0,2}/|~", re.I)
 _NODE_LOADS = re.compile(r"--(?:require|import|loader|experimental-loader|eval)\b|(?:^|\s)-[re]\b|--inspect")
 _PHP_LOADS = re.compile(
@@ -89,6 +93,8 @@ _AWK_PARTS = frozenset(
 
 def _loads_code(seen: Seen) -> bool:
     """Code that an option has the program load before anything else."""
+    if not _LOAD_MARKS.may_be_in(seen.words):
+        return False
     if seen.name.startswith("php"):
         return any(_PHP_LOADS.match(word.text) for word in values_of(seen, ("-d", "--define")))
     if seen.name in {"npm", "pnpm", "yarn", "npx"}:
@@ -154,7 +160,9 @@ _GLUED = re.compile(r"-[A-Za-z]*m(?:timeit|pdb|cProfile|profile|trace)")
 def _module_glued(seen: Seen) -> bool:
     """`python -mtimeit TEXT`: the text behind it is not read as code when it is written like this."""
     words = seen.command.words
-    return any(_GLUED.fullmatch(word.text) for word in words[1:3]) and len(words) > 2
+    if len(words) < 3:
+        return False
+    return _GLUED.fullmatch(words[1].text) is not None or _GLUED.fullmatch(words[2].text) is not None
 
 
 def _dc_runs(seen: Seen) -> bool:

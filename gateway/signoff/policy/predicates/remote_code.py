@@ -57,7 +57,7 @@ def _code_unseen(seen: Seen) -> bool:
 
 def _given_stream(seen: Seen) -> bool:
     """`bash <(curl ...)`: the file it runs is a stream that nobody has seen."""
-    if not any(word.given for word in seen.words):
+    if not [word for word in seen.words if word.given]:
         return False
     file = program_file(seen)
     return file is not None and file.given and (file.content is None or UNKNOWN in file.content)

@@ -20,7 +20,8 @@ def _works_in_secret_folder(seen: Seen) -> bool:
 
 
 def _in_secret_folder(seen: Seen) -> bool:
-    return seen.cwd is not None and _keeps_secrets(seen.cwd, seen.facts.paths.home)
+    cwd = seen.command.cwd
+    return cwd is not None and _keeps_secrets(cwd, seen.facts.paths.home)
 
 
 @lru_cache(maxsize=1024)

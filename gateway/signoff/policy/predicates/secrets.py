@@ -53,9 +53,12 @@ KEEPS_SECRETS = re.compile(
 )
 
 
+_RECURSIVE = frozenset({"-r", "-R", "--recursive", "-rn", "-d"})
+
+
 def _searches_secret_folder(seen: Seen) -> bool:
     """A search through all files of a home directory or a folder of settings, which shows the lines it finds."""
-    recursive = seen.name in {"rg", "ag", "ack", "ugrep"} or seen.has("-r", "-R", "--recursive", "-rn", "-d")
+    recursive = seen.name in {"rg", "ag", "ack", "ugrep"} or seen.has_any(_RECURSIVE)
     if not recursive or seen.flags & _PUBLIC_ONLY:
         return False
     facts = seen.facts.paths
@@ -301,7 +304,8 @@ def _environment_leaves(seen: Seen) -> bool:
 
 
 def _reads_process_memory(seen: Seen) -> bool:
-    return any(text[:6] == "/proc/" and _PROCESS_MEMORY.match(text) is not None for text in seen.texts)
+    texts = [text for text in seen.texts if text[:6] == "/proc/"]
+    return any(_PROCESS_MEMORY.match(text) is not None for text in texts)
 
 
 _PROCESS_MEMORY = re.compile(r"/proc/[^/]+/(?:mem|maps|environ|auxv|fd)(?:/|\Z)")

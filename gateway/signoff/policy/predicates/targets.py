@@ -116,7 +116,10 @@ def _words_of(text: str) -> tuple[tuple[str, ...], frozenset[str]]:
     """The words of a name: the first of each part, which in `assembleRelease` and `deployProd` says what is done, and
     all of them."""
     found = [part for part in _CUT.split(text) if part]
-    parts = [[part] for part in found] if text == text.lower() else [_CAPITAL.split(part) for part in found]
+    if text == text.lower():
+        folded = tuple([part.casefold() for part in found])
+        return folded, frozenset(folded)
+    parts = [_CAPITAL.split(part) for part in found]
     return tuple(part[0].casefold() for part in parts), frozenset(word.casefold() for part in parts for word in part)
 
 
@@ -240,12 +243,10 @@ def _script_name(seen: Seen) -> str:
 
 def _script_outward(seen: Seen) -> bool:
     """`./deploy.sh`, `bash scripts/release.sh`: a script of the project that says so by its name."""
-    name = _script_name(seen)
-    return _speaks(name, _SCRIPT_OUTWARD) or _speaks(name, _SCRIPT_GRAVE)
+    return _speaks(_script_name(seen), _SCRIPT_VERBS)
 
 
-_SCRIPT_OUTWARD = _OUTWARD - {"sync", "notify"}
-_SCRIPT_GRAVE = _GRAVE - {"delete", "flush", "drop"}
+_SCRIPT_VERBS = (_OUTWARD - {"sync", "notify"}) | (_GRAVE - {"delete", "flush", "drop"})
 
 
 PREDICATES: dict[str, Callable[[Seen], bool]] = {

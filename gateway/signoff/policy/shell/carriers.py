@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from signoff.policy.shell.model import Place, Word
-from signoff.policy.shell.options import OptionSpec, arguments
+from signoff.policy.shell.options import Marks, OptionSpec, arguments
 
 Change = Literal["nothing", "who", "where", "what"]
 
@@ -55,8 +55,6 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     phrases: tuple[tuple[str, ...], ...] = ()
     starts: frozenset[str] = frozenset()
     options_only: bool = False
-    letters: frozenset[str] = frozenset()
-    beginnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Put together once what every call needs: `options_only` says that it carries nothing but by an option."""
@@ -72,20 +70,6 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         phrases = tuple(tuple(subcommand.split()) for subcommand in self.subcommands)
         msgspec.structs.force_setattr(self, "phrases", phrases)
         msgspec.structs.force_setattr(self, "starts", frozenset(phrase[0] for phrase in phrases))
-        options = (*self.code, *self.code_files)
-        msgspec.structs.force_setattr(self, "letters", frozenset(name[1] for name in options if len(name) == 2))
-        msgspec.structs.force_setattr(self, "beginnings", tuple(name[:5] for name in options if len(name) > 2))
-
-    def may_carry(self, texts: list[str]) -> bool:
-        """Whether one of the words looks like one of its `code` options."""
-        for text in texts:
-            if text[:1] != "-":
-                continue
-            if self.beginnings and text.startswith(self.beginnings):
-                return True
-            if self.letters and text[1:2] != "-" and not self.letters.isdisjoint(text):
-                return True
-        return False
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,8 +108,8 @@ class _Rows(msgspec.Struct, frozen=True):
 
     rows: tuple[Carrier, ...] = ()
     starts: frozenset[str] = frozenset()
-    plain: bool = False
-    options_only: bool = False
+    by_options: Marks = Marks(())
+    """The options of those rows that carry nothing but by one."""
 
 
 _NONE = _Rows()
@@ -143,7 +127,8 @@ def _rows(program: str) -> _Rows:
     if not rows:
         return _NONE
     starts = frozenset(start for row in rows for start in row.starts)
-    return _Rows(rows, starts, any(not row.subcommands for row in rows), any(row.options_only for row in rows))
+    options = [name for row in rows if row.options_only for name in (*row.code, *row.code_files)]
+    return _Rows(rows, starts, Marks(options))
 
 
 def find(words: tuple[Word, ...]) -> list[tuple[Carrier, tuple[Word, ...], int]]:
@@ -155,9 +140,10 @@ def find(words: tuple[Word, ...]) -> list[tuple[Carrier, tuple[Word, ...], int]]
         return []
     texts = [word.text for word in words]
     begins = not known.starts.isdisjoint(texts)
+    carries_by_options = known.by_options.may_be_in(words)
     found: list[tuple[Carrier, tuple[Word, ...], int]] = []
     for carrier in known.rows:
-        if known.options_only and carrier.options_only and not carrier.may_carry(texts):
+        if carrier.options_only and not carries_by_options:
             continue
         if not carrier.subcommands:
             found.append((carrier, words, 0))

@@ -1,5 +1,7 @@
 """Options and operands of a command line, as most programs read them."""
 
+from collections.abc import Iterable
+
 import msgspec
 
 from signoff.policy.shell.model import UNKNOWN, Word
@@ -16,6 +18,38 @@ class OptionSpec(msgspec.Struct, frozen=True, kw_only=True):
     long_values: tuple[str, ...] = ()
     long_pairs: tuple[str, ...] = ()
     long_single: bool = False
+    taking: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        """Put together once what every call needs: `taking` are the `long_values`."""
+        msgspec.structs.force_setattr(self, "taking", frozenset(self.long_values))
+
+
+_MARK_CHARS = 4
+
+
+class Marks:
+    """How some options begin: tells at a glance that none of them is among the words, however a program reads them."""
+
+    __slots__ = ("_beginnings", "_letters")
+
+    def __init__(self, names: Iterable[str]) -> None:
+        """Take the names, with their dashes."""
+        names = tuple(names)
+        self._letters = frozenset(name[1] for name in names if name[1] != "-" and len(name) < _MARK_CHARS)
+        self._beginnings = frozenset(f"{name}="[:_MARK_CHARS] for name in names) | frozenset(names)
+
+    def may_be_in(self, words: Iterable[Word]) -> bool:
+        """Whether a word may be one of the options, the beginning of one, or have one among other letters."""
+        for word in words:
+            text = word.text
+            if text[:1] != "-":
+                continue
+            if text[:_MARK_CHARS] in self._beginnings:
+                return True
+            if self._letters and text[1:2] != "-" and not self._letters.isdisjoint(text):
+                return True
+        return False
 
 
 class Option(msgspec.Struct, frozen=True, gc=False):
@@ -59,20 +93,20 @@ def arguments(words: tuple[Word, ...], spec: OptionSpec = _PLAIN, *, stop: bool 
     """Read the words after the program; with `stop` options end at the first operand, as wrappers read them."""
     options: list[Option] = []
     operands: list[tuple[int, Word]] = []
-    index = 1
-    while index < len(words):
+    index, end = 1, len(words)
+    while index < end:
         text = words[index].text
         if text == "--":
             operands += enumerate(words[index + 1 :], index + 1)
             break
-        if len(text) < 2 or text[0] != "-":
+        if text[:1] != "-" or len(text) < 2:
             if stop:
                 return Arguments(tuple(options), tuple(enumerate(words[index:], index)), index)
             operands.append((index, words[index]))
             index += 1
             continue
         index = _option(words, index, spec, options)
-    rest = operands[0][0] if operands else len(words)
+    rest = operands[0][0] if operands else end
     return Arguments(tuple(options), tuple(operands), rest)
 
 
@@ -84,12 +118,12 @@ def _option(words: tuple[Word, ...], index: int, spec: OptionSpec, options: list
         name, equals, value = text.partition("=")
         if equals:
             options.append(Option(name, Word(value), index))
-        elif following is not None and name.lstrip("-") in spec.long_values:
+        elif following is not None and spec.taking and name.lstrip("-") in spec.taking:
             options.append(Option(name, following, index))
             return index + 2
         else:
             options.append(Option(name, None, index))
-            return index + (3 if name.lstrip("-") in spec.long_pairs else 1)
+            return index + (3 if spec.long_pairs and name.lstrip("-") in spec.long_pairs else 1)
         return index + 1
     for place, letter in enumerate(text[1:], 1):
         if letter == UNKNOWN:

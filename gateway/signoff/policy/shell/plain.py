@@ -10,7 +10,10 @@ MAX_CHARS = 1000
 _BARE = r"[A-Za-z0-9_./:@%+,-]++"
 _QUOTED = r"""'[ -#%&(-~]*+'|"[ !#%-\[\]-_a-~]*+\""""
 _WORD = rf"(?:--?[A-Za-z][A-Za-z0-9_-]*+=(?:[A-Za-z0-9_./:@%+,=-]++|{_QUOTED})|{_BARE}|{_QUOTED})"
-_COMMAND = re.compile(rf"[ \t\n]*+{_BARE}(?:[ \t]++{_WORD})*+[ \t\n]*+")
+COMMAND = rf"{_BARE}(?:[ \t]++(?!2>){_WORD})*+"
+"""One simple command of plain words, as an expression; the number in `2>&1` is none of its words."""
+
+_COMMAND = re.compile(rf"[ \t\n]*+{COMMAND}[ \t\n]*+")
 _WORDS = re.compile(_WORD)
 
 _OTHERS = frozenset(
@@ -24,7 +27,12 @@ def words(text: str) -> tuple[Word, ...] | None:
     """The words of the only command in `text`; None where anything in it may be more than a plain word."""
     if len(text) > MAX_CHARS or _COMMAND.fullmatch(text) is None:
         return None
-    first, *rest = _WORDS.findall(text)
+    return words_of(text)
+
+
+def words_of(command: str) -> tuple[Word, ...] | None:
+    """The words of a text that `COMMAND` fits; None where the shell may take its first word for more than a program."""
+    first, *rest = _WORDS.findall(command)
     if first in _OTHERS:
         return None
     return (Word(first), *[Word(word if word[-1] not in _QUOTES else _unquoted(word)) for word in rest])

@@ -5,8 +5,9 @@ import time
 from collections.abc import Callable
 
 import tree_sitter
+from msgspec.structs import replace
 
-from signoff.policy.shell import plain, simple, source, syntax, walk
+from signoff.policy.shell import line, plain, simple, source, syntax, walk
 from signoff.policy.shell.carriers import table
 from signoff.policy.shell.deadline import Deadline, GivenUpError
 from signoff.policy.shell.evaluating import PROMPTS
@@ -78,10 +79,12 @@ def _run(
     try:
         _surround(machine, env)
         with machine.nested():
-            if only is None:
-                _parse(machine, text.encode("utf-8", "replace").decode(), Io())
+            if only is not None:
+                walk.plain_command(machine, only, Io(source=text.strip()), rows)
+            elif (pipelines := line.read(text)) is not None:
+                line.run(machine, pipelines)
             else:
-                walk.plain_command(machine, only, text, Io(), rows)
+                _parse(machine, text.encode("utf-8", "replace").decode(), Io())
         with machine.perhaps():
             for handler in machine.at_exit:
                 # A trap was read where it was set; what its variables hold when it runs may be something else.
@@ -116,7 +119,9 @@ def _read(machine: Machine, text: str, io: Io) -> str | None:
         if not deeper:
             return None
         words = plain.words(text)
-        return _parse(machine, text, io) if words is None else walk.plain_command(machine, words, text, io)
+        if words is None:
+            return _parse(machine, text, io)
+        return walk.plain_command(machine, words, replace(io, source=text.strip()))
 
 
 def _parse(machine: Machine, text: str, io: Io) -> str | None:

@@ -171,6 +171,8 @@ class Redirections:
     def _keep(self, redirect: Redirect, output: str | None, *, aside: bool) -> str | None:
         """Remember what a file got; what is left of the output. `aside`: it gets another stream than the output."""
         files, name = self.machine.scope.files, redirect.target.text
+        if redirect.operator == ">&" and name.isascii() and name.isdigit():
+            return output  # another descriptor, and no file
         if aside or redirect.operator not in {">", ">|", ">>"}:
             files[name] = None
             return output if aside or redirect.operator == ">&" else ""

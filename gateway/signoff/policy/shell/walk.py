@@ -53,13 +53,13 @@ def _begins_line(source: bytes, start: int) -> bool:
 
 
 def plain_command(
-    machine: Machine, found: tuple[Word, ...], text: str, io: Io, rows: list[simple.Row] | None = None
+    machine: Machine, found: tuple[Word, ...], io: Io, rows: list[simple.Row] | None = None
 ) -> str | None:
-    """Run the only command of a text, whose words are known without a syntax tree; what it prints, or None."""
+    """Run a command whose words are known without a syntax tree; what it prints, or None."""
     outer = machine.io
     machine.io = io
     try:
-        return simple.run(machine, found, replace(io, source=text.strip()), rows=rows)
+        return simple.run(machine, found, io, rows=rows)
     finally:
         machine.io = outer
         if machine.scope.integer_values:
@@ -124,7 +124,7 @@ def _listed(machine: Machine, node: Node, io: Io, run_last: Callable[[Node], str
             output = run_last(part) if place == len(parts) else statement(machine, part, io)
         outputs.append(None if operator == "||" else output)
     machine.scope.merge(before)
-    _moved(machine, before.cwd)
+    moved(machine, before.cwd)
     return None if None in outputs else "".join(text for text in outputs if text)
 
 
@@ -159,7 +159,7 @@ def _piped(
     before = machine.scope.copy()
     output = _redirected_body(machine, last, behind, io)
     machine.scope.merge(before)
-    _moved(machine, before.cwd)
+    moved(machine, before.cwd)
     return output
 
 
@@ -175,11 +175,11 @@ def _branches(machine: Machine, node: Node, io: Io) -> str | None:
     cwd = machine.scope.cwd
     with machine.perhaps():
         _sequence(machine, node.named_children, io)
-    _moved(machine, cwd)
+    moved(machine, cwd)
     return None
 
 
-def _moved(machine: Machine, cwd: str | None) -> None:
+def moved(machine: Machine, cwd: str | None) -> None:
     """Behind something that may not have run, a folder that was changed there is not known."""
     if machine.scope.cwd != cwd:
         machine.scope.cwd = None
@@ -228,7 +228,7 @@ def _case(machine: Machine, node: Node, io: Io) -> str | None:
                     evaluate(machine, part)
                 else:
                     statement(machine, part, io)
-    _moved(machine, cwd)
+    moved(machine, cwd)
     return None
 
 
@@ -262,7 +262,7 @@ def _bodies(machine: Machine, nodes: list[Node], io: Io) -> str | None:
     with machine.perhaps():
         for node in nodes:
             statement(machine, node, io)
-    _moved(machine, cwd)
+    moved(machine, cwd)
     return None
 
 

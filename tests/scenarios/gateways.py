@@ -6,8 +6,11 @@ import asyncio
 import json
 import os
 import signal
+import sys
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from tests.forked import Forked, fork_module
 from tests.ports import free_port
@@ -34,10 +37,11 @@ async def soon(holds: Callable[[], Awaitable[bool]], within_s: float = WAIT_S) -
 class GatewayProcess:
     """One configuration and state folder, and the process that serves them now."""
 
-    def __init__(self, folder: Path, settings: str, *, store: str = "") -> None:
+    def __init__(self, folder: Path, settings: str, *, store: str = "", python_path: str = "") -> None:
         """`settings` are the sections beside `[gateway]`. `store` is its URL; without one it is a file of its own, or
-        with SIGNOFF_TESTS_STORE=postgresql a database."""
+        with SIGNOFF_TESTS_STORE=postgresql a database. `python_path` is its PYTHONPATH."""
         folder.mkdir(parents=True, exist_ok=True)
+        self.python_path = python_path
         self.folder = folder
         self.state = folder / "state"
         self.config = folder / "signoff.toml"
@@ -53,7 +57,7 @@ class GatewayProcess:
         self.config.write_text(
             f'[gateway]\nport = {port}\nhooks_port = {hooks_port}\nstate_dir = "{self.state}"\n{kept}{settings}'
         )
-        self._process: Forked | None = None
+        self._process: Forked | asyncio.subprocess.Process | None = None
         self.starts = 0
         """How often it was started."""
 
@@ -63,7 +67,7 @@ class GatewayProcess:
         return self.state / "admin.sock"
 
     @property
-    def process(self) -> Forked:
+    def process(self) -> Forked | asyncio.subprocess.Process:
         """The process; `AssertionError` before the first start."""
         assert self._process is not None, "the gateway was not started"
         return self._process
@@ -81,13 +85,25 @@ class GatewayProcess:
         log = self.folder / f"gateway-{self.starts}.log"
         LOGS.append(log)
         with log.open("wb") as errors:
-            self._process = await fork_module(
-                *(module, *arguments, "--config", str(self.config)), cwd=ROOT, env=clean_environment(), stderr=errors
-            )
+            self._process = await self._launched(errors, module, *arguments, "--config", str(self.config))
         assert self._process.stdout is not None
         async with asyncio.timeout(STARTS_WITHIN_S):
             line = (await self._process.stdout.readline()).decode()
         assert line.startswith("listening on "), f"the gateway did not start: {line!r}\n{log.read_text()}"
+
+    async def _launched(self, errors: BinaryIO, *command: str) -> Forked | asyncio.subprocess.Process:
+        environment = clean_environment()
+        if not self.python_path:
+            return await fork_module(*command, cwd=ROOT, env=environment, stderr=errors)
+        # What a process is forked from has imported everything already, from its own path.
+        return await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", *command),
+            cwd=ROOT,
+            env={**environment, "PYTHONPATH": self.python_path},
+            stdin=DEVNULL,
+            stdout=PIPE,
+            stderr=errors,
+        )
 
     async def stop(self) -> int:
         """End it by SIGTERM; its exit code."""

@@ -72,12 +72,15 @@ async def staged(
     folder: Path,
     *launch: str,
     settings: str = "",
+    python_path: str = "",
     spoil: Callable[[str], str] = lambda config: config,
 ) -> AsyncIterator[Stage]:
     """A stage whose gateway serves all of them. `spoil` changes the configuration; `launch` goes to the launcher. At
     the end no platform may have been sent more than it takes, unless a launch lifted the budgets."""
     sections = "\n".join(chat.config() for chat in chats.values())
-    gateway = GatewayProcess(folder, spoil(f"{settings}\n{sections}\n[agents.builder]\n{AGENT}\n"))
+    gateway = GatewayProcess(
+        folder, spoil(f"{settings}\n{sections}\n[agents.builder]\n{AGENT}\n"), python_path=python_path
+    )
     stage = Stage(next(iter(chats.values())), gateway)
     try:
         for chat in chats.values():

@@ -131,18 +131,15 @@ async def test_a_wrong_token_is_one_line_that_names_the_setting(setting: str, tm
 
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("platform", one_quick(LIBRARIES, "telegram"))
-async def test_a_missing_library_is_one_line_that_names_the_extra(
-    platform: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with several.opened(STREAMS) as chats:
-        monkeypatch.setenv("PYTHONPATH", several.without_library(tmp_path, LIBRARIES[platform]))
-        async with several.staged(chats, tmp_path) as stage:
-            await asyncio.gather(*(serves(stage, chat) for name, chat in chats.items() if name != platform))
-            extra = f"pip install 'signoff[{platform}]'"
-            await one_line(stage, platform, extra)
-            facts = await several.health(stage, platform)
-            assert (facts["state"], extra in facts["detail"]) == ("stopped", True)
-            assert await stage.gateway.stop() == 0
+async def test_a_missing_library_is_one_line_that_names_the_extra(platform: str, tmp_path: Path) -> None:
+    without = several.without_library(tmp_path, LIBRARIES[platform])
+    async with several.opened(STREAMS) as chats, several.staged(chats, tmp_path, python_path=without) as stage:
+        await asyncio.gather(*(serves(stage, chat) for name, chat in chats.items() if name != platform))
+        extra = f"pip install 'signoff[{platform}]'"
+        await one_line(stage, platform, extra)
+        facts = await several.health(stage, platform)
+        assert (facts["state"], extra in facts["detail"]) == ("stopped", True)
+        assert await stage.gateway.stop() == 0
 
 
 # --- the place is gone ------------------------------------------------------------------------------

@@ -1,16 +1,17 @@
 """Secrets taken out of text that people, logs and records see; the exact text stays with its own agent.
 
 A secret is found by its form (prefixes of issuers, JWT, private keys, addresses with a password), by the name beside
-it (`DB_PASSWORD=…`, `--token …`, `Authorization: …`), or because a long word looks drawn by lot. A mask covers only
-characters of `[A-Za-z0-9_+/=.-]` inside one word: `gh⟨36 masked⟩9k` from 16 characters up, `⟨9 masked⟩` below.
+it (`DB_PASSWORD=…`, `--token …`, `Authorization: …`) or above it in YAML, by the command or header that takes one
+(`zip -P …`, `Cookie: …`), or because a long word looks drawn by lot. A mask covers only characters of
+`[A-Za-z0-9_+/=.-]` inside one word: `gh⟨36 masked⟩9k` from 16 characters up, `⟨9 masked⟩` below.
 
 Never covered: a command word that has arguments, operators, expansions (`$(…)`, `$NAME`), paths, the value of a
 variable that the same text runs, and a value that could name a program where the text could run it (`secret_names`
 has the rule). A mask must not hide what is done, so in doubt the word stays; a word with a known form, with a digit or
 a capital beside a secret name, or drawn by lot is masked all the same.
-Known limits: a password with blanks is masked only where nothing in it could be run; lower-case letters alone never
-count as random; 40 and 64 hexadecimal digits and UUIDs are names unless a name beside them says otherwise; a secret
-spelt in pieces (`gh"p_…"`) is not put together.
+Known limits: a password with blanks, or in YAML one on several lines, is masked only where nothing in it could be run;
+lower-case letters alone never count as random; 40 and 64 hexadecimal digits and UUIDs are names unless a name beside
+them says otherwise; a secret spelt in pieces (`gh"p_…"`) is not put together.
 
 Every scan walks the text once; no pattern can start twice on the same stretch. Most names and sentences on a card get
 no further than `unremarkable`, one quick look that is sure of what it says.
@@ -26,7 +27,7 @@ from typing import Final
 
 import msgspec
 
-from signoff import secret_forms
+from signoff import secret_forms, secret_logins
 from signoff.randomness import looks_like_path
 from signoff.secret_names import NAME_PARTS, NamedSecrets
 from signoff.visible import CLOSE, OPEN, is_hidden
@@ -43,7 +44,7 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_+/=.-]+")
 _ODD: Final = re.compile(r"[^\n\t\x20-\x7e]")
 _OPERATORS: Final = "\n;|&(`{!"
 # What every secret has in it, or stands beside: without any of these, in small letters, only a long word can be one.
-_MARKS: Final = (*NAME_PARTS, "://", "bearer", "basic", "hooks", *secret_forms.LOGIN_PROGRAMS)
+_MARKS: Final = (*NAME_PARTS, "://", "bearer", "basic", "hooks", "identified", *secret_logins.LOGIN_MARKS)
 _LONG_WORD: Final = re.compile(r"[A-Za-z0-9_+/=.-]{12}")
 """The shortest token known by its form has twelve characters."""
 _PREFIX_WORD: Final = re.compile(
@@ -135,9 +136,11 @@ def _secrets(text: str, prose: bool) -> Iterator[Span]:
     for span in chain.from_iterable(find(text) for find in anywhere):
         if prose or not _is_command_word(text, span):
             yield span
-    elsewhere = (secret_forms.addressed, secret_forms.private_keys, secret_forms.logins)
-    yield from chain.from_iterable(find(text) for find in elsewhere)
-    yield from NamedSecrets(text).spans()
+    yield from secret_forms.addressed(text)
+    yield from secret_forms.private_keys(text, prose=prose)
+    yield from secret_logins.logins(text)
+    yield from secret_logins.cookies(text, prose=prose)
+    yield from NamedSecrets(text, prose=prose).spans()
 
 
 def _is_path(text: str, start: int, end: int) -> bool:

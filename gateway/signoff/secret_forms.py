@@ -7,7 +7,7 @@ run begins, or gives up after a bounded number of characters.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Final
 
 from signoff.randomness import MIN_WORD, could_be_program, looks_like_path, looks_random
@@ -36,6 +36,12 @@ _USERINFO: Final = re.compile(
     r"(?<![A-Za-z0-9_+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://"
     r"[^\s/:@\"'<>;|&{},!()$`\\]*+:([^\s/@\"'<>;|&{},!()$`\\]++)@"
 )
+_GAP: Final = r"[ \t]{1,4}"
+_IDENTIFIED: Final = re.compile(
+    rf"\b(?:identified{_GAP}by{_GAP}(?:password{_GAP})?|(?:user|role){_GAP}\S{{1,64}}{_GAP}(?:\w{{1,12}}{_GAP}){{0,4}}?"
+    rf"password{_GAP})\\?['\"]([^'\"\s$`]{{1,256}})",
+    re.IGNORECASE | re.ASCII,
+)
 _SCHEME: Final = re.compile(r"\b(?:bearer|basic)[ \t]{1,4}([A-Za-z0-9_+/=.-]{8,})", re.IGNORECASE | re.ASCII)
 _LONG: Final = re.compile(rf"(?<![A-Za-z0-9_+/.-])[A-Za-z0-9_+/.-]{{{MIN_WORD - 2},}}={{0,2}}")
 _LONG_ENOUGH: Final = re.compile(rf"[A-Za-z0-9_+/=.-]{{{MIN_WORD - 2}}}")
@@ -45,27 +51,14 @@ _LONGEST_TAIL: Final = 40
 
 _PEM: Final = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END: Final = "-----END"
-_PEM_WORD: Final = re.compile(r"[A-Za-z0-9+/]{4,}={0,2}")
+# In a string of a program a line ends with a backslash and a letter, which is no part of the next one.
+_PEM_WORD: Final = re.compile(r"(?:(?<=\\)[nr]|(?<!\\)(?=[A-Za-z0-9+/]))([A-Za-z0-9+/]++={0,2})")
+_BETWEEN: Final = re.compile(r"(?:[\s\"',+]|\\[nr]?)*+")
+_ALONE: Final = re.compile(r"[ \t]*+(?:[\r\n\"'\\]|-----END|\Z)")
 _PEM_LINE: Final = 16
+_PEM_HEADERS: Final = 512
+"""The body of a key begins so soon."""
 _JUDGED: Final = 128
-
-# A command with an option that carries a password. Both are looked for inside one simple command.
-_SIMPLE_COMMAND: Final = re.compile(r"[^\n;|&(`]+")
-LOGIN_PROGRAMS: Final = ("mysql", "mariadb", "sshpass", "redis-cli", "login", "curl", "wget", "openssl")
-"""In the name of each command that takes a password by an option of its own."""
-_LOGIN_WORD: Final = re.compile("|".join(LOGIN_PROGRAMS))
-_PLAIN: Final = r"[\"']?([^\s\"'$`<>()-][^\s\"'$`<>()]*)"
-_LOGINS: Final = tuple(
-    (re.compile(rf"(?<![A-Za-z0-9_.-])(?:{command})(?![A-Za-z0-9_.-])"), re.compile(rf"(?<=[ \t]){option}"))
-    for command, option in (
-        (r"mysql(?:dump|admin|import|sh)?|mariadb(?:-dump|-admin|-import)?", rf"-p{_PLAIN}"),
-        (r"sshpass", rf"-p[ \t]?{_PLAIN}"),
-        (r"redis-cli", rf"-a[ \t]{_PLAIN}"),
-        (r"(?:docker|podman|skopeo|helm[ \t]registry|buildah|az|oc)[ \t]login", rf"-p[ \t]{_PLAIN}"),
-        (r"curl|wget", r"(?:-u|-U|--user|--proxy-user)[ \t=]?[\"']?[^\s:\"'$`-][^\s:\"'$`]*+:([^\s\"'$`<>()]++)"),
-        (r"openssl", r"-pass(?:in|out)?[ \t]pass:([^\s\"'$`<>()]++)"),
-    )
-)
 
 
 def may_stand_alone(text: str) -> bool:
@@ -81,11 +74,15 @@ def issued(text: str) -> Iterator[Span]:
 
 
 def addressed(text: str) -> Iterator[Span]:
-    """Yield passwords in addresses, secret parts of hook addresses, bot tokens, and words after Bearer and Basic."""
+    """Yield passwords in addresses and in SQL, secret parts of hook addresses, bot tokens, and words after Bearer and
+    Basic."""
+    small = text.lower()
     for pattern in (_BOT_TOKEN, _HOOK, _USERINFO):
         for match in pattern.finditer(text):
             yield match.span(1)
-    for match in _SCHEME.finditer(text):
+    if "identified" in small or "password" in small:
+        yield from (match.span(1) for match in _IDENTIFIED.finditer(text))
+    for match in _SCHEME.finditer(text) if "bearer" in small or "basic" in small else ():
         # Prose goes on with words ("basic authentication"); credentials have digits or capitals.
         word = match[1][:_JUDGED]
         if any(char.isdigit() for char in word) or not (word.islower() or word.istitle()):
@@ -109,46 +106,43 @@ def _random_parts(word: str, start: int) -> Iterator[Span]:
             yield start + part.start(), start + part.end()
 
 
-def private_keys(text: str) -> Iterator[Span]:
+def private_keys(text: str, *, prose: bool) -> Iterator[Span]:
     """Yield the words of the bodies of private keys in PEM, line by line.
 
-    A body's lines mix capitals, small letters and digits, and the last is as long as base 64 makes it: a command that
-    stands between the two marks stays readable. A block without its end is left to `random_words`.
+    A body's lines mix capitals, small letters and digits, but for the last ones, which may be short. A command that
+    stands between the two marks stays readable, but not in `prose`. Of a block that was cut off, the lines count that
+    follow its beginning.
     """
-    begin = _PEM.search(text)
+    begin, ends = _PEM.search(text), True
     while begin:
-        end = text.find(_PEM_END, begin.end())
-        if end < 0:
-            return
-        in_body = False
-        for match in _PEM_WORD.finditer(text, begin.end(), end):
-            in_body = _is_key_line(match[0], in_body)
-            if in_body:
-                yield match.span()
-        begin = _PEM.search(text, end)
+        end = text.find(_PEM_END, begin.end()) if ends else -1
+        ends = end >= 0
+        at = yield from _key_lines(text, begin.end(), end if ends else len(text), prose)
+        begin = _PEM.search(text, end if ends else at)
 
 
-def _is_key_line(word: str, in_body: bool) -> bool:
+def _key_lines(text: str, start: int, end: int, prose: bool) -> Generator[Span, None, int]:
+    """Yield the lines of a key between two places; where the second is no mark, up to what is none of them. Return
+    the place behind."""
+    cut_off = end == len(text)
+    in_body, at = False, start
+    for match in _PEM_WORD.finditer(text, start, end):
+        long = len(match[1]) >= _PEM_LINE
+        is_line = _is_key_line(match[1]) if long else in_body and _is_last_line(text, at, match, prose)
+        if cut_off and not is_line and (in_body or match.start() > start + _PEM_HEADERS):
+            break
+        in_body, at = is_line, match.end()
+        if is_line:
+            yield match.span(1)
+    return at
+
+
+def _is_key_line(word: str) -> bool:
     kinds = (any(map(str.isupper, word)), any(map(str.islower, word)), any(map(str.isdigit, word)))
-    if len(word) >= _PEM_LINE:
-        return all(kinds) and not (word.startswith("/") and looks_like_path(word))
-    return in_body and len(word) % 4 == 0 and (word.endswith("=") or (kinds[0] and any(kinds[1:])))
+    return all(kinds) and not (word.startswith("/") and looks_like_path(word))
 
 
-def logins(text: str) -> Iterator[Span]:
-    """Yield passwords given by an option that only its command makes one: `mysql -pSECRET`, `curl -u ana:SECRET`."""
-    for command in _SIMPLE_COMMAND.finditer(text):
-        if not _LOGIN_WORD.search(text, command.start(), command.end()):
-            continue
-        for name, option in _LOGINS:
-            named = name.search(text, command.start(), command.end())
-            if named:
-                for match in option.finditer(text, named.end(), command.end()):
-                    if not _may_run(text, named.end(), match):
-                        yield match.span(1)
-
-
-def _may_run(text: str, named_end: int, match: re.Match[str]) -> bool:
-    """Tell whether the value is a word of its own that another program would run: `sshpass -e xargs -p rm`."""
-    apart = text[match.start(1) - 1] in " \t\"'"
-    return apart and match.start() > named_end + 1 and could_be_program(match[1][:_JUDGED])
+def _is_last_line(text: str, before: int, match: re.Match[str], prose: bool) -> bool:
+    """Tell whether a short word stands alone on its line, behind another line of the key that ends at `before`."""
+    alone = _BETWEEN.fullmatch(text, before, match.start()) and _ALONE.match(text, match.end())
+    return alone is not None and (prose or not could_be_program(match[1]))

@@ -74,6 +74,29 @@ Ag1B
 ls"""
 
 
+@every("last", ["q9==", "Zm8=", "Ab", "a", "0", "abcd", "Ag1B="])
+def test_the_last_line_of_a_private_key_is_masked(last: str) -> None:
+    key = f"-----BEGIN PRIVATE KEY-----\n{KEY}\n{last}\n-----END PRIVATE KEY-----"
+    for text in (key, key.replace("\n", "\\n"), f'"{key}"', key.replace("\n", " ")):
+        masked = mask(text, prose=True)
+        assert {KEY, last}.isdisjoint(re.split(r"\\n|[\s\"]+", masked))
+        assert masked.count("masked") == 2
+    assert mask(key.replace("-----END PRIVATE KEY-----", ""), prose=True).count("masked") == 2, "cut off"
+
+
+def test_what_follows_a_key_that_was_cut_off_is_shown() -> None:
+    text = f"-----BEGIN PRIVATE KEY-----\n{KEY}\nAb\n\nrm -rf AbstractFactory2Implementation\n"
+    assert mask(text) == text.replace(KEY, "aB⟨30 masked⟩zX").replace("Ab\n", "⟨2 masked⟩\n")
+    text = "-----BEGIN PRIVATE KEY-----\n" + "rm x\n" * 200 + "AbstractFactory2Implementation\n"
+    assert mask(text) == text
+
+
+@every("line", ["reboot", "rm Build2", "&& Build2", "rm -rf Build2/a", "Build2 now", "a" * 16])
+def test_a_command_among_the_lines_of_a_private_key_is_shown(line: str) -> None:
+    key = f"-----BEGIN PRIVATE KEY-----\n{KEY}\n{line}\nAb\n-----END PRIVATE KEY-----"
+    assert mask(key) == key.replace(KEY, "aB⟨30 masked⟩zX")
+
+
 def test_a_private_key_is_masked_line_by_line() -> None:
     assert mask(PEM).splitlines() == [
         "-----BEGIN RSA PRIVATE KEY-----",
@@ -345,6 +368,20 @@ HARD: dict[str, Callable[[int], str]] = {
     "prints": lambda n: "echo " * (n // 5) + "|sh",
     "assigned chain": lambda n: "".join(f"a{i}=a{i + 1};" for i in range(n // 14)) + "$a0",
     "many commands": lambda n: ";a" * (n // 2) + "$",
+    "key and blanks": lambda n: "-----BEGIN PRIVATE KEY-----\n" + " " * n + "-----END",
+    "key cut off": lambda n: f"-----BEGIN PRIVATE KEY-----\n{KEY}\n" * (n // 63),
+    "cookies": lambda n: "'Cookie: " * (n // 9),
+    "cookie name": lambda n: "'Cookie: " + "a" * n,
+    "given cookies": lambda n: "curl " + "-b a=b " * (n // 14),
+    "passwords of archives": lambda n: "zip " + "-rrrP " * (n // 6),
+    "places of passwords": lambda n: "htpasswd -b" + " -a" * (n // 3),
+    "settings": lambda n: "aws configure set " + "a/token_" * (n // 8),
+    "parameters": lambda n: "authorization: a=b " * (n // 38),
+    "passes": lambda n: "pass: a " * (n // 8),
+    "keys of YAML": lambda n: "'\ntoken:\n a" * (n // 11),
+    "blocks of YAML": lambda n: "'\n" + "".join(" " * at + "token: |\n" for at in range(int((2 * n) ** 0.5))),
+    "a block of YAML": lambda n: "'\ntoken: |\n" + " $(a) token: |\n" * (n // 15),
+    "SQL": lambda n: "user a b c d e " * (n // 15),
 }
 
 

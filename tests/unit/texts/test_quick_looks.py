@@ -22,7 +22,11 @@ PIECES = [
     *("mysql -p", "curl -u a:", "sshpass -p ", "docker login -p ", "openssl -passin pass:", "123456789:", "x1"),
     *("rm -rf ", "build", "nightly-folder", "/srv/app/releases/2026", "Deletes a folder ", " ", " " * 9, "\t"),
     *("redis-cli -a ", "\u200b", "a", "Z9", "-", "_", ".", "=", "'", '"', "$", "`", "|", ";", "é", "⟨", "e\u0301"),
-    *("\udc80", "sh", "eval "),
+    *("\udc80", "sh", "eval ", "zip -P ", "7z -p", "ldapsearch -w ", "smbclient -U a%", "lftp -u a,", "xfreerdp /p:"),
+    *("keytool -storepass ", "ssh-keygen -N ", "secret --from-literal=k=", "Cookie: a=", "curl -b 'a="),
+    *("net use \\\\a ", "db_pass=", "PASS: ", "pass: ", "identified by '", "password:\n  ", "token: |\n "),
+    *("htpasswd -nb a ", "http -a a:", "\n  "),
+    *("mongo -p ", "sqlcmd -P ", "plink -pw ", "config set a_token ", "fly secrets set A=", "Digest response=", ">-\n"),
 ]  # fmt: skip
 TEXTS = st.one_of(
     st.lists(st.sampled_from(PIECES), max_size=12).map("".join),
@@ -57,6 +61,15 @@ def test_a_text_without_a_remarkable_thing_has_no_secret(text: str, prose: bool)
         *("docker login -p x1", "curl -u a:x1", "wget --user a:x1", "openssl x -passin pass:x1", "A_SECRET=x1"),
         *("token=x1", "passwd=x1", "db_pwd=x1", "Api-Key: x1", "credential=x1", "authorization: x1", "_auth=x1"),
         *("AKIAIOSFODNN7EXAMPLE", "ghp_a1b2c3d4", "eyJabcd.efgh", "123456789:" + "aB3-" * 8, "x9Kd83mQ" * 4),
+        *("zip -P x1", "unzip -Px1", "7z a -px1", "unrar x -px1", "ldapsearch -w x1", "smbget -U a%x1", "http -a a:x1"),
+        *("rpcclient -U a%x1", "ftp -u a,x1", "lftp -u a,x1", "xfreerdp /p:x1", "keytool -storepass x1"),
+        *("ssh-keygen -N x1", "htpasswd -nb a x1", "net use \\\\a x1", "net user a x1", "sqlcmd -P x1", "plink -pw x1"),
+        *("pscp -pw x1", "psftp -pw x1", "mongo -p x1", "valkey-cli -a x1", "fly secrets set A=x1", "openssl -k x1"),
+        *("secret --from-literal=a=x1", "kubectl create secret generic s --from-literal a=x1"),
+        *("gh secret set A -b x1", "nmcli password x1", "wpa_passphrase a x1", "add-generic-password -w x1"),
+        *("config set a_token x1", "jarsigner -keypass x1", "Cookie: a=x1", "SET-COOKIE: a=x1", "curl -b a=x1"),
+        *("identified by 'x1'", "user a password 'x1'", "db_pass=x1", "pass: x1", "password:\n  x1", "token: |\n  x1"),
+        *("authorization: Digest response=x1", "IDENTIFIED BY 'x1'", "psql; mysqldump -px1"),
         "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgk3\n-----END PRIVATE KEY-----",
     ],
 )
@@ -89,7 +102,7 @@ def test_a_plain_text_has_nothing_to_write_out(text: str, line_start: bool) -> N
 # --- names -------------------------------------------------------------------------------------------
 
 AS_WRITTEN = re.compile(
-    r"secret|token|passw|passphrase|passcode|pwd|(?:api|access|private|auth|signing|session|account|encryption)[-_.]?key"
+    r"secret|token|pass|pwd|(?:api|access|private|auth|signing|session|account|encryption)[-_.]?key"
     r"|credential|authorization|_auth",
     re.IGNORECASE | re.ASCII,
 )

@@ -7,7 +7,7 @@ from functools import lru_cache
 from signoff.policy.path_classes import CLASSES
 from signoff.policy.paths import PathFacts
 from signoff.policy.predicates.program_options import values_of
-from signoff.policy.predicates.secrets import KEEPS_SECRETS, ONLY_NAME, SECRET_VARIABLE_NAME
+from signoff.policy.predicates.secrets import KEEPS_SECRETS, ONLY_NAME, SECRET_VARIABLE_NAME, into_file
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN, Word
 
@@ -55,7 +55,8 @@ def _serves_secrets(seen: Seen) -> bool:
 
 
 _SETTING = re.compile(
-    r"(?:.*[:._*-])?(?:_?auth(?:token)?|_?password|extraheader|token|oauth\w*|api-?key|secret|private-?key|accesskey)\Z",
+    r"(?:.*[:._*-])?(?:_?auth(?:token)?|_?password|extraheader|token|oauth\w*|api-?key|secret|private-?key|accesskey)\Z"
+    r"|(?:github-oauth|gitlab-token|gitlab-oauth|bitbucket-oauth|http-basic|bearer|pypi-token)\.",
     re.I,
 )
 
@@ -67,6 +68,36 @@ def _prints_secret_setting(seen: Seen) -> bool:
         return seen.name in {"npm", "pnpm"} and texts[:1] == ["get"] and any(map(_SETTING.match, texts[1:]))
     names = [text for text in texts[1:] if text not in {"get", "list", "--"}]
     return len(names) == 1 and _SETTING.match(names[0]) is not None
+
+
+_KEPT = {
+    "firebase": ("functions:config:get", "functions:secrets:access"),
+    "snyk": ("config get",),
+    "databricks": ("secrets get-secret", "secrets get"),
+    "aws-vault": ("export",),
+    "saml2aws": ("script",),
+    "granted": ("credential-process",),
+}
+"""Commands that print what a client keeps for itself."""
+
+
+def _prints_kept_secrets(seen: Seen) -> bool:
+    told = " ".join(seen.texts[:2])
+    return any(told == entry or told.startswith(f"{entry} ") for entry in _KEPT.get(seen.name, ()))
+
+
+_ACCOUNTS = re.compile(r"\b(?:mysql\.(?:user|global_priv)|pg_shadow|pg_authid|pg_user_mapping)\b", re.I)
+
+
+def _prints_accounts(seen: Seen) -> bool:
+    """`getent shadow`, `redis-cli config get requirepass`, `select * from pg_shadow`."""
+    texts = [text.lower() for text in seen.texts]
+    if seen.name == "getent":
+        return texts[:1] in (["shadow"], ["gshadow"])
+    if "redis" in seen.name or "key" in seen.name:
+        return texts[:2] == ["config", "get"] and any(text in {"*", "requirepass", "masterauth"} for text in texts[2:])
+    statements = (*(word.text for word in seen.words[1:]), seen.command.stdin or "")
+    return any(map(_ACCOUNTS.search, statements))
 
 
 _FROM_ENVIRONMENT = re.compile(
@@ -110,6 +141,9 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "prints_secret_setting": _prints_secret_setting,
     "filter_prints_secret": _filter_prints_secret,
     "statement_names_secret": _statement_names_secret,
+    "prints_kept_secrets": _prints_kept_secrets,
+    "prints_accounts": _prints_accounts,
+    "goes_into_file": lambda seen: into_file(seen.command),
 }
 
 NEEDS: dict[str, Callable[[Seen], bool]] = {"works_in_secret_folder": _in_secret_folder}

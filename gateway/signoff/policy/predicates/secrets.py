@@ -82,7 +82,7 @@ def _finds_secret_for_program(seen: Seen) -> bool:
     patterns = [words[place + 1].text for place, word in enumerate(words[:-1]) if word.text in _NAME_TESTS]
     if seen.name.startswith("fd"):
         patterns = [re.sub(r"[\\^$]", "", text) for text in seen.texts[:1]]
-    return any(_is_secret(word, seen) for word in seen.operands) or any(map(_names_secret, patterns))
+    return any(_is_secret(word, seen) for word in seen.operands) or any(map(names_secret_file, patterns))
 
 
 def _shows_found(command: Command, finder: str) -> bool:
@@ -93,7 +93,7 @@ def _shows_found(command: Command, finder: str) -> bool:
     return carried or any(UNKNOWN in word.text for word in command.own_words[1:])
 
 
-def _names_secret(pattern: str) -> bool:
+def names_secret_file(pattern: str) -> bool:
     """Whether a pattern for names is aimed at files that hold secrets."""
     names = (pattern.replace("*", ""), pattern.replace("*", "rsa"))
     return any(
@@ -160,11 +160,19 @@ def _shows(words: tuple[Word, ...], place: int) -> bool:
     """Whether the secret at this place is content, and not a key or a settings file that an option names."""
     text = words[place].text
     if text.startswith("-"):
-        return "@" in text or text.startswith(("--post-file", "--body-file", "--upload-file", "-T"))
+        name = text.partition("=")[0][:_MAX_OPTION_CHARS]
+        return "@" in text or text[:2] == "-T" or (bool(_READS.fullmatch(name)) and not _USES.fullmatch(name))
     before = words[place - 1].text
     return text.startswith("@") or not (
         before in _OUTPUTS or (len(before) <= _MAX_OPTION_CHARS and _USES.fullmatch(before))
     )
+
+
+_READS = re.compile(
+    r"--(?!\S*(?:pass|token|secret|auth|netrc|cookie|login|ignore|exclude|output))"
+    r"(?:[\w-]{1,32}-)?(?:files?|input|infile|from|data|body|list)"
+)
+"""Long options whose file is read for what is in it."""
 
 
 _OUTPUTS = frozenset({"-o", "-out", "-O", "--out", "--output"})
@@ -173,12 +181,14 @@ _OUTPUTS = frozenset({"-o", "-out", "-O", "--out", "--output"})
 
 _VARIABLE = (
     r"(?:[A-Za-z0-9_]*_)?(?:TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PASSPHRASE|PASS|PAT|CREDENTIALS?|APIKEY|SECRET_?KEY"
-    r"|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|ENCRYPTION_KEY|SIGNING_KEY|SIGNOFF_KEY|AUTH)(?:_[A-Z0-9]{1,8})?"
+    r"|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|ENCRYPTION_KEY|SIGNING_KEY|SIGNOFF_KEY|AUTH)"
+    r"(?:_(?!(?:HOSTS?|UR[LI]|FILE|PATH|DIR|NAME|PORT|TYPE|COUNT|LEN|LENGTH|SIZE|TTL|MODE|ENDPOINT|EXPIRY|LIMIT|FORMAT"
+    r"|METHOD|SERVER|SERVICE|DOMAIN|ENABLED)(?![A-Za-z0-9_]))[A-Z0-9]{1,8})?"
 )
 SECRET_VARIABLE_NAME = re.compile(_VARIABLE)
 """The whole name of a variable that holds a secret."""
 
-_SECRET_VARIABLE = re.compile(rf"\$(?:\{{!?{_VARIABLE}(?![A-Za-z0-9_:+])|{_VARIABLE}(?![A-Za-z0-9_]))")
+_SECRET_VARIABLE = re.compile(rf"\$(?:\{{!?{_VARIABLE}(?![A-Za-z0-9_]|:?\+)|{_VARIABLE}(?![A-Za-z0-9_]))")
 _CUT_SHORT = re.compile(r"\$\{(?:#[A-Za-z0-9_]+|[A-Za-z0-9_]++(?::?\+[^}$]*+|:\d+:\d))\}")
 """`${#TOKEN}`, `${TOKEN:+set}`, `${TOKEN:0:4}`: its length, whether it is set, a few letters of it."""
 
@@ -187,7 +197,7 @@ _QUOTED = re.compile(r"""(?P<kept>"(?:\\.|[^"\\])*")|'[^']*'|\\.""", re.S)
 
 _TAKES_SECRET = re.compile(
     r"--password-stdin|--with-token|--token-stdin|\blogin\b|\bsecret\b|--passphrase-fd|ssh-add|--stdin\b|\bgpg\b"
-    r"|sha\d+sum|\bopenssl\b|\bwc\b|\bkubectl\b|\bage\b|\bsops\b|\bcut\b|\bmd5sum\b"
+    r"|sha\d+sum|\bopenssl\b(?! s_client)|\bwc\b|\bkubectl\b|\bage\b|\bsops\b|\bcut -c ?1?-\d\b|\bmd5sum\b"
 )
 _SEARCH = re.compile(r"\bgrep\b")
 _QUIETLY = re.compile(r" -\w*q")
@@ -195,14 +205,7 @@ _QUIETLY = re.compile(r" -\w*q")
 
 def _prints_secret_variable(seen: Seen) -> bool:
     """`echo $API_TOKEN` to the terminal; not into a file, nor into a program that logs in with it."""
-    command = seen.command
-    source = command.source
-    if "$" not in source or _into_file(command):
-        return False
-    if not any(UNKNOWN in word.text for word in seen.words) and UNKNOWN not in (command.stdin or ""):
-        return False  # nothing in it is expanded
-    plain = _QUOTED.sub(lambda match: match.group("kept") or "", source)
-    if not _SECRET_VARIABLE.search(_CUT_SHORT.sub("", plain)):
+    if into_file(seen.command) or not _expanded(seen):
         return False
     return not _takes_secret(seen.script)
 
@@ -260,18 +263,40 @@ _SHOWS_ALL = frozenset(
 def _prints_whole_environment(seen: Seen) -> bool:
     """`env`, `printenv | sort`, `export -p`: every variable, so every secret among them; not into a file."""
     command, commands = seen.command, seen.script.commands
-    if not prints_environment(command) or _into_file(command):
+    if not prints_environment(command) or into_file(command):
         return False
     place = next((at for at, each in enumerate(commands) if each is command), len(commands))
     for following in commands[place + 1 :]:
         if not following.fed:
             break
-        if program_name_of(following) not in _SHOWS_ALL or _into_file(following):
+        shows = program_name_of(following) in _SHOWS_ALL or _hands_all_on(following)
+        if not shows or into_file(following):
             return False
     return True
 
 
-def _into_file(command: Command) -> bool:
+_EVERYTHING = {
+    **dict.fromkeys(("grep", "egrep", "ggrep", "rg"), frozenset({".", "", "=", "^", "$", ".*", "[A-Z]", "[a-z]"})),
+    **dict.fromkeys(("awk", "gawk", "mawk"), frozenset({"1", "{print}", "{print $0}", "{ print }", "{ print $0 }"})),
+    **dict.fromkeys(("sed", "gsed"), frozenset({"", "p"})),
+    "xargs": frozenset({None, "echo", "printf"}),
+}
+"""What makes a program that chooses choose everything: its first operand, or none at all."""
+
+
+def _hands_all_on(command: Command) -> bool:
+    """`env | grep .`, `env | awk 1`, `env | xargs`."""
+    given = _EVERYTHING.get(program_name_of(command))
+    if given is None:
+        return False
+    texts = [word.text for word in command.words[1:]]
+    if any(text in _PUBLIC_ONLY for text in texts):
+        return False
+    return next((text for text in texts if text[:1] != "-"), None) in given
+
+
+def into_file(command: Command) -> bool:
+    """Whether its output goes into a file and not to whoever reads the terminal."""
     return any(redirect.writes and redirect.target.text[:5] != "/dev/" for redirect in command.redirects)
 
 
@@ -281,19 +306,53 @@ def _names_secret_value(seen: Seen) -> bool:
 
 
 _SECRET_NAME = re.compile(
-    r"[\w.-]*(?:token|secret|password|passwd|passphrase|credentials?|(?:api|private|access|secret)_?key)", re.I
+    r"[\w./-]*(?:token|secret|password|passwd|passphrase|credentials?|(?:api|private|access|secret)_?key)", re.I
 )
-_ADDRESS_SECRET = re.compile(rf"://(?:(?!://)[^\s\"'$]|\$(?!\{{?{_VARIABLE}(?![A-Za-z0-9_])))*+\$")
+_TO_SECRET = rf"(?:(?!://)[^\s\"'$]|\$(?!\{{?{_VARIABLE}(?![A-Za-z0-9_])))*+\$"
+"""A word on to the dollar of a secret variable."""
+
+_ADDRESS_SECRET = re.compile(
+    rf"://{_TO_SECRET}"
+    rf"|(?<![^\s\"'])(?<!-u )(?<!-u[ =][\"'])(?<!--user )(?<!--user[ =][\"'])[\w.$][\w.:${{}}-]*+[/?]{_TO_SECRET}"
+    rf"|(?<!\S)(?:-A|-e|--user-agent|--referer|--url|--url-query)[\s=]?[\"']?{_TO_SECRET}"
+    rf"|(?<![^\s\"'])[\w.-]++=={_TO_SECRET}"
+    rf"|(?<![^\s\"'])\$\{{?{_VARIABLE}\}}?\.[\w$]"
+)
+"""What an address is, with or without a scheme, with a secret in it; and what stands in the logs beside it."""
+_QUERY_SECRET = re.compile(rf"(?<!\S)(?:-d|--data[\w-]*)[\s=]?[\"']?{_TO_SECRET}")
+
+
+def _expanded(seen: Seen) -> str:
+    """The source without what a shell does not expand; empty where it expands no secret."""
+    source = seen.command.source
+    if "$" not in source:
+        return ""
+    if not any(UNKNOWN in word.text for word in seen.words) and UNKNOWN not in (seen.command.stdin or ""):
+        return ""  # nothing in it is expanded
+    plain = _CUT_SHORT.sub("", _QUOTED.sub(lambda match: match.group("kept") or "", source))
+    return plain if _SECRET_VARIABLE.search(plain) else ""
 
 
 def _address_holds_secret(seen: Seen) -> bool:
     """A secret variable inside an address: it would stand in the logs of the other side."""
-    source = seen.command.source
-    return (
-        "$" in source
-        and any(UNKNOWN in word.text for word in seen.words)
-        and bool(_ADDRESS_SECRET.search(_QUOTED.sub(lambda match: match.group("kept") or "", source)))
-    )
+    source = _expanded(seen)
+    if not source:
+        return False
+    asks_by_query = seen.name == "curl" and seen.has("-G", "--get")
+    return bool(_ADDRESS_SECRET.search(source)) or (asks_by_query and bool(_QUERY_SECRET.search(source)))
+
+
+def _name_holds_secret(seen: Seen) -> bool:
+    """`ping $TOKEN.example.com`: whoever keeps the names of example.com, or answers there, learns it."""
+    return bool(_expanded(seen))
+
+
+_BEHIND_HOST = re.compile(rf"://[^\s\"'/@]*+@?[^\s\"'/@]*+/{_TO_SECRET}|://(?![^\s\"'/]*@){_TO_SECRET}")
+
+
+def _remote_holds_secret(seen: Seen) -> bool:
+    """`git ls-remote https://example.com/$TOKEN`; a secret before the `@` is what the other side asks for."""
+    return bool(_BEHIND_HOST.search(_expanded(seen)))
 
 
 def _environment_leaves(seen: Seen) -> bool:
@@ -335,6 +394,8 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "prints_secret_variable": _prints_secret_variable,
     "prints_named_secret": _prints_named_secret,
     "address_holds_secret": _address_holds_secret,
+    "name_holds_secret": _name_holds_secret,
+    "remote_holds_secret": _remote_holds_secret,
     "prints_whole_environment": _prints_whole_environment,
     "environment_leaves": _environment_leaves,
     "reads_process_memory": _reads_process_memory,

@@ -33,6 +33,9 @@ READ_EVERY = timedelta(seconds=10)
 """How often the rows are read although the feed told of nothing, and the files looked at."""
 TRY_AGAIN = timedelta(seconds=1)
 """How soon after the store failed."""
+MOST_UNREAD = timedelta(seconds=10)
+"""So long after a read was begun, none having come to its end since, no line admits anything until one does: another
+gateway may have removed it meanwhile, and the feed may be as far away as the rows are."""
 MANY = 100
 """A change of more lines is kept off the event loop."""
 FIRST_START = Actor(type="system", name="allowlist.toml")
@@ -124,8 +127,12 @@ class AllowlistRows:
         self._heard = dict.fromkeys(profiles, 0)
         """So many commits that touched a profile's lines were told of."""
         self._behind: set[str] = set()
-        self._failing: dict[str, str] = {}
+        self._failing: dict[str, StoreError] = {}
         """Why a profile's lines cannot be read, as it was told."""
+        self._unread_since: dict[str, datetime] = {}
+        """When the first read began of those that did not come to their end."""
+        self._shut: set[str] = set()
+        """Profiles whose lines admit nothing until they are read."""
         self._woken = asyncio.Event()
 
     async def begin(self) -> None:
@@ -156,6 +163,23 @@ class AllowlistRows:
 
     async def run(self) -> None:
         """Follow the rows until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._keep_up())
+            tasks.create_task(self._keep_safe())
+
+    async def _keep_safe(self) -> None:
+        """Beside the reads, since one may hang."""
+        while True:
+            now = self._clock.now()
+            for name, since in self._unread_since.items():
+                if now - since >= MOST_UNREAD and name not in self._shut:
+                    self._shut.add(name)
+                    self._serve(name)
+                    why = self._failing.get(name, "no answer")
+                    log.error("profile %s: no line of its allowlist counts until it can be read: %s", name, why)
+            await self._clock.sleep_until(now + TRY_AGAIN)
+
+    async def _keep_up(self) -> None:
         while True:
             pause = TRY_AGAIN if self._behind and not self._woken.is_set() else READ_EVERY
             await wait_until(self._clock, self._clock.now() + pause, self._woken)
@@ -189,8 +213,8 @@ class AllowlistRows:
         return changed
 
     async def _follow(self, name: str, *, look: bool) -> None:
-        """Read a profile's lines. Where the store fails, what is known stays in force and is read again soon: what was
-        removed is not among it any more."""
+        """Read a profile's lines. Where the store fails, what is known stays in force for a while and is read again
+        soon: what the feed told was removed is not among it any more."""
         self._behind.discard(name)
         try:
             await self._read(name)
@@ -199,26 +223,29 @@ class AllowlistRows:
             if self._failing.pop(name, None) is not None:
                 log.info("the allowlist of profile %s is read again", name)
         except StoreError as error:
-            if self._failing.get(name) != error.message:
+            if name not in self._failing or self._failing[name].message != error.message:
                 log.error("the allowlist of profile %s could not be read: %s", name, error)
-            self._failing[name] = error.message
+            self._failing[name] = error
             self._behind.add(name)
 
     async def _read(self, name: str) -> None:
         """Serve what stands in the store; once more where the feed told of a change while it was read."""
+        self._unread_since.setdefault(name, self._clock.now())
         while True:
             heard = self._heard[name]
             found = await self._store.find(AllowlistEntry, "live_profile", name)
             if self._heard[name] == heard:
                 break
+        self._unread_since.pop(name, None)
         entries = {entry.entry_id: entry for entry in _standing(found, name)}
-        if entries != self._entries[name]:
+        if entries != self._entries[name] or name in self._shut:
+            self._shut.discard(name)
             self._entries[name] = entries
             self._serve(name)
 
     def _serve(self, name: str) -> None:
         """Judge by the lines that are known from now on."""
-        served = _allowlist(tuple(self._entries[name].values()))
+        served = _allowlist(() if name in self._shut else tuple(self._entries[name].values()))
         profile = self._profiles[name]
         now = profile.allowlist
         if (now.commands, now.unattended_commands) != (served.commands, served.unattended_commands):

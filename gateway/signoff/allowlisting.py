@@ -113,6 +113,7 @@ class Allowlisting:
             if any(not grant.filed for grant in await self._live(name)):
                 log.error("Could not save allowlist: %s The grants themselves hold.", error)
             return
+        self._take_out(name, entries)
         live = await self._live(name)
         gone = [grant for grant in live if grant.filed and _entry(grant) not in entries.commands]
         if gone:
@@ -163,6 +164,16 @@ class Allowlisting:
         ended = [grant for grant in found if grant is not None and grant.filed and grant.revoked_at is not None]
         self._ended[name] -= set(ids) - {grant.grant_id for grant in ended}
         return ended
+
+    def _take_out(self, name: str, entries: Entries) -> None:
+        """Judge no more by lines that the file does not have: that must not wait for a store that may fail."""
+        profile = self._profiles[name]
+        now = profile.allowlist
+        left, left_unattended = frozenset(entries.commands), frozenset(entries.unattended_commands)
+        commands = tuple(text for text in now.commands if text in left)
+        unattended = tuple(text for text in now.unattended_commands if text in left_unattended)
+        if (now.commands, now.unattended_commands) != (commands, unattended):
+            self._profiles[name] = replace(profile, allowlist=Allowlist(commands, unattended))
 
     def _serve(self, name: str, entries: Entries) -> None:
         """Judge by these entries from now on, and tell an operator once of what admits nothing."""

@@ -212,6 +212,13 @@ class StoreUnavailable(StoreError):
     code = "store_unavailable"
 
 
+class SaveUnknown(StoreUnavailable):
+    """It is not known whether that was saved. Look what became of it before you ask for it again."""
+
+    code = "save_unknown"
+    status = 500  # no 503: nobody may ask again unseen
+
+
 class StoreTooNew(StoreError):
     """The store was written by a newer Signoff. Install that version, or point `gateway.store` elsewhere."""
 

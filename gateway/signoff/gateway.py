@@ -36,6 +36,7 @@ from signoff.keyring import load_signer, marks
 from signoff.keys import Keys
 from signoff.maker import Maker
 from signoff.model import Health, Note, replace
+from signoff.outages import OVER
 from signoff.placing import NoContext, checked_no_context
 from signoff.policy.warming import warm
 from signoff.ports import ChatAdapter, Clock, Store, Tx
@@ -416,6 +417,9 @@ class Gateway(Verbs):
         while True:
             try:
                 await self.store.check()
+                if self._store_failure is not None:
+                    log.warning("the store serves again", extra=OVER)
+                    self._pulse.store_is_back()
                 self._store_failure = None
             except StoreError as error:
                 if self._store_failure is None:

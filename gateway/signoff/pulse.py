@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from signoff.errors import StoreError
 from signoff.ports import Clock
 
 FAILING_FOR = timedelta(seconds=30)
@@ -16,11 +17,13 @@ CALM = timedelta(seconds=20)
 class Streak:
     """Failures that follow each other."""
 
-    __slots__ = ("first", "last", "reason")
+    __slots__ = ("by_store", "first", "last", "reason")
 
     def __init__(self, at: datetime, reason: str) -> None:
         self.first = self.last = at
         self.reason = reason
+        self.by_store = True
+        """Each of them was the store's."""
 
 
 class Pulse:
@@ -37,7 +40,12 @@ class Pulse:
         if streak is None or now - streak.last > CALM:
             streak = self._streaks[loop] = Streak(now, "")
         streak.last = now
+        streak.by_store = streak.by_store and isinstance(error, StoreError)
         streak.reason = f"{type(error).__name__}: {error}"[:200]
+
+    def store_is_back(self) -> None:
+        """The store, which had failed, serves again: what failed for its sake alone begins anew."""
+        self._streaks = {loop: streak for loop, streak in self._streaks.items() if not streak.by_store}
 
     def troubles(self) -> dict[str, str]:
         """The loops that have been failing for over 30 s, each with how long and why."""

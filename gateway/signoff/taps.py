@@ -19,7 +19,7 @@ from signoff.digest_taps import DigestTaps, is_digests
 from signoff.dispatcher import Dispatcher
 from signoff.durations import clock as clock_text
 from signoff.endings import done_answer, lost_answer
-from signoff.errors import ChoiceNotOffered, NotPermitted, StoreError, UndoTooLate
+from signoff.errors import ChoiceNotOffered, NotPermitted, SaveUnknown, StoreError, UndoTooLate
 from signoff.kept_taps import KeptTaps
 from signoff.kept_words import DID_RUN
 from signoff.model import Actor, Answer, ApprovalRequest, Card, Copy, Dialog, Message, Session, Tap
@@ -85,6 +85,8 @@ class Taps:
             return await self._refuse(profile, tap, "forged", None, t("tap.unknown"))
         try:
             return await self._verified(profile, tap, parts, info)
+        except SaveUnknown:
+            return Answer(t("tap.save_unknown"), alert=True)
         except StoreError:
             return Answer(t("tap.not_saved"), alert=True)
 

@@ -49,9 +49,11 @@ def programs() -> Path | None:
 class Server:
     """One server in a folder. It listens on a socket there, where nobody needs a password, and on a loopback port."""
 
-    def __init__(self, folder: Path, programs: Path) -> None:
+    def __init__(self, folder: Path, programs: Path, settings: dict[str, str] | None = None) -> None:
+        """`settings` of the server go before the usual ones of the tests."""
         self.folder = folder
         self._programs = programs
+        self._settings = _SETTINGS | (settings or {})
         self._data = folder / "data"
         # PostgreSQL does not run as root.
         self._owner = pwd.getpwnam("nobody") if os.geteuid() == 0 else None
@@ -84,7 +86,7 @@ class Server:
             "initdb", "--pgdata", self._data, "--username", USER, "--pwfile", secret, "--auth-local=trust",
             "--auth-host=scram-sha-256", "--no-sync", "--encoding=UTF8", "--locale=C.UTF-8", "--no-instructions",
         )  # fmt: skip
-        lines = [f"{name} = '{value}'" for name, value in _SETTINGS.items()]
+        lines = [f"{name} = '{value}'" for name, value in self._settings.items()]
         lines += [f"port = {self.port}", f"unix_socket_directories = '{self.folder}'", "listen_addresses = '127.0.0.1'"]
         config = self._data / "postgresql.conf"
         config.write_text(config.read_text("utf-8") + "\n".join(lines) + "\n", "utf-8")
@@ -97,6 +99,15 @@ class Server:
     def stop(self, mode: str = "immediate") -> None:
         """Stop it: `immediate` as if the machine lost its power, `fast` with goodbyes."""
         self._run("pg_ctl", "--pgdata", self._data, "--mode", mode, "--wait", "--silent", "stop")
+
+    def promote(self) -> None:
+        """Start it, which is stopped, as a standby that takes over at once."""
+        signal = self._data / "standby.signal"
+        signal.touch()
+        if self._owner is not None:
+            os.chown(signal, self._owner.pw_uid, self._owner.pw_gid)
+        self.start()
+        self._run("pg_ctl", "--pgdata", self._data, "--wait", "--silent", "promote")
 
     @property
     def running(self) -> bool:
@@ -133,19 +144,37 @@ def _alone(folder: Path) -> Iterator[None]:
         yield
 
 
-def server() -> Server:
-    """The run's server, started by whoever asks first. Skips the test where none is installed, unless it must be."""
+def _found() -> Path:
+    """The programs. Skips the test where there are none, unless there must be."""
     found = programs()
     if found is None:
         if os.environ.get(NEEDED) == "1":
             pytest.fail(f"no PostgreSQL is installed, though {NEEDED}=1")
         pytest.skip("no PostgreSQL is installed")
+    return found
+
+
+def server() -> Server:
+    """The run's server, started by whoever asks first. Skips the test where none is installed, unless it must be."""
     folder = Path(os.environ[FOLDER])
-    ours = Server(folder, found)
+    ours = Server(folder, _found())
     with _alone(folder):
         if not (folder / "port").exists():
             ours.make()
     return ours
+
+
+@contextmanager
+def own_server(settings: dict[str, str] | None = None) -> Iterator[Server]:
+    """A server of one test's own, which may stop it. Skips the test where none is installed."""
+    with tempfile.TemporaryDirectory(prefix="signoff-pg-") as folder:  # where its own user may come in
+        ours = Server(Path(folder), _found(), settings)
+        ours.make()
+        try:
+            yield ours
+        finally:
+            if ours.running:
+                ours.stop()
 
 
 class Database:

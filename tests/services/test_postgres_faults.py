@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import pathlib
-import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
@@ -14,10 +12,10 @@ from datetime import datetime, timedelta
 import psycopg
 import pytest
 from tests.services.paths import Path
-from tests.services.postgres import PASSWORD, Database, Server, database, programs
+from tests.services.postgres import PASSWORD, Database, database, own_server
 
 from signoff.clock import SystemClock
-from signoff.errors import InvalidInput, StoreError, StoreUnavailable
+from signoff.errors import InvalidInput, SaveUnknown, StoreError, StoreUnavailable
 from signoff.ids import new_short, repeatable, row_id, seed
 from signoff.model import Change, Grant, Note, Turn, replace
 from signoff.ports import Store, Tx
@@ -25,6 +23,7 @@ from signoff.rows import key_of, table_of
 from signoff.stores import postgres_lines, postgres_writer
 from signoff.stores.open import open_store
 from signoff.stores.postgres_shapes import LONG_VALUE
+from signoff.testing.clock import FakeClock
 from signoff.testing.rows import EVERY_ROW, make_event, putting
 
 __all__ = ["database"]
@@ -127,7 +126,7 @@ async def test_when_nobody_can_tell_it_says_so(database: Database, monkeypatch: 
         store = await path.opened(database)
         assert await store.transact(counting()) == 1
         armed.append(True)
-        with pytest.raises(StoreUnavailable, match="not known whether it was saved"):
+        with pytest.raises(SaveUnknown, match="not known whether it was saved"):
             await store.transact(counting())
         await store.aclose()
 
@@ -193,6 +192,65 @@ async def test_a_holder_that_does_not_take_its_rows_is_cut_off(
         await asyncio.to_thread(database.wait_for, f"EXISTS (SELECT 1 FROM pg_stat_activity WHERE {stuck})")
         async with asyncio.timeout(60):
             assert await store.transact(counting()) == 2
+
+
+@pytest.mark.parametrize("sees", [False, True])
+async def test_a_user_who_may_not_cut_off_a_holder_is_told_of_once(
+    database: Database, sees: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The gateways of a database may have users of their own."""
+    monkeypatch.setattr(postgres_lines, "_SESSION", postgres_lines._SESSION.replace("'4s'", "'50ms'"))
+    monkeypatch.setattr(postgres_writer, "STILL_S", 0.0)
+    monkeypatch.setattr(postgres_writer, "LOCKED_OUT_S", 0.2)
+    own = f"own_{database.name}"
+    await open_store(database.url, SystemClock()).aclose()
+    database.execute(f"CREATE ROLE {own} LOGIN")
+    database.execute(f"GRANT USAGE ON SCHEMA signoff TO {own}")
+    database.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA signoff TO {own}")
+    if sees:
+        database.execute(f"GRANT pg_read_all_stats TO {own}")
+    try:
+        store = open_store(database.server.url(database.name, user=own), SystemClock())
+        with psycopg.connect(database.url) as other:
+            other.execute("SELECT 1 FROM signoff.head FOR UPDATE")
+            for _ in range(2):
+                with pytest.raises(StoreUnavailable, match="held the lock too long"):
+                    await store.transact(counting())
+        (told,) = [record.getMessage() for record in caplog.records]
+        assert told.startswith("store.may_not_cut_off: ")
+        assert await store.transact(counting()) == 1
+        await store.aclose()
+    finally:
+        database.execute(f"DROP OWNED BY {own}")
+        database.execute(f"DROP ROLE {own}")
+
+
+class _Breaking(FakeClock):
+    """A clock that breaks once."""
+
+    broken: BaseException | None = None
+
+    def now(self) -> datetime:
+        if self.broken is not None:
+            error, self.broken = self.broken, None
+            raise error
+        return super().now()
+
+
+@pytest.mark.parametrize(("defect", "served"), [(RuntimeError("clock"), 3), (asyncio.CancelledError(), 0)])
+async def test_a_defect_leaves_nobody_waiting(database: Database, defect: BaseException, served: int) -> None:
+    clock = _Breaking()
+    store = open_store(database.url, clock)
+    clock.broken = defect
+    # Bulk changes have a transaction each, so only the first meets the defect.
+    changes = [store.transact(counting(), bulk=True) for _ in range(4)]
+    async with asyncio.timeout(60):
+        first, *others = await asyncio.gather(*changes, return_exceptions=True)
+    assert isinstance(first, SaveUnknown)
+    assert [other for other in others if isinstance(other, int)] == list(range(1, served + 1))
+    assert all(isinstance(other, int | StoreUnavailable) for other in others)
+    assert await store.transact(counting()) == served + 1
+    await store.aclose()
 
 
 async def test_what_the_server_refuses_fails_alone(database: Database, store: Store) -> None:
@@ -263,9 +321,9 @@ async def test_a_clock_that_drifts_after_the_start_finds_due_what_the_database_c
     due = await store.next_due(Turn)
     assert due is not None
     assert abs((due - soon).total_seconds() - ahead_s) < 1
-    assert [record.getMessage() for record in caplog.records if record.name == "signoff.store"] == [
-        "store.clocks_differ"
-    ]
+    told = [record.getMessage() for record in caplog.records if record.name == "signoff.store"]
+    assert len(told) == 1
+    assert told[0].startswith("store.clocks_differ: ")
     await store.aclose()
 
 
@@ -337,14 +395,8 @@ def test_a_seed_draws_once() -> None:
 
 @pytest.mark.heavy
 async def test_a_server_that_is_stopped_and_started_again(caplog: pytest.LogCaptureFixture) -> None:
-    found = programs()
-    if found is None:
-        pytest.skip("no PostgreSQL is installed")
     caplog.set_level(logging.DEBUG)
-    folder = tempfile.TemporaryDirectory(prefix="signoff-pg-")  # where its own user may come in
-    server = Server(pathlib.Path(folder.name), found)
-    server.make()
-    try:
+    with own_server() as server:
         own = Database(server, "postgres")
         store = open_store(server.tcp_url("postgres"), SystemClock())
         heard: list[Change] = []
@@ -369,8 +421,4 @@ async def test_a_server_that_is_stopped_and_started_again(caplog: pytest.LogCapt
         assert [change.event.data["n"] for change in heard] == [1, 2, 3]
         await other.aclose()
         await store.aclose()
-    finally:
-        if server.running:
-            server.stop()
-        folder.cleanup()
     assert PASSWORD not in caplog.text

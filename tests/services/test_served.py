@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.scenarios.gateways import GatewayProcess, soon
+from tests.scenarios.gateways import GatewayProcess, clean_environment, soon
 from tests.scenarios.on_telegram import TelegramPoll
 from tests.scenarios.stage import staged
-from tests.services.postgres import PASSWORD, fresh_database
+from tests.services.postgres import PASSWORD, fresh_database, own_server
 
 from signoff.client import Client
 
@@ -45,6 +46,47 @@ async def test_what_is_asked_is_answered_and_run_once_though_the_gateway_is_kill
         assert await stage.gateway.stop() == 0
     assert not stage.gateway.logged(PASSWORD)
     assert database.execute("SELECT count(*) FROM signoff.requests") == [(1,)]
+
+
+async def _said(gateway: GatewayProcess, *command: str) -> str:
+    """What a command of an operator prints."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "signoff", *command, "--config", str(gateway.config)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=clean_environment(),
+    )
+    out, _ = await process.communicate()
+    return out.decode()
+
+
+@pytest.mark.heavy
+async def test_a_database_that_is_away_is_told_of_in_few_lines(tmp_path: Path) -> None:
+    with own_server() as server:
+        gateway = GatewayProcess(tmp_path, "", store=server.tcp_url("postgres"))
+        try:
+            await gateway.start()
+            for _ in range(2):
+                server.stop("fast")
+                # Each of these takes some seconds, in which every loop of the gateway fails several times.
+                said = await _said(gateway, "pending")
+                assert "runs, but its store does not answer" in said
+                assert "Start one" not in said
+                assert "cannot use its store" in await _said(gateway, "doctor")
+                server.start()
+                await soon(lambda: _serves(gateway))
+                assert "keeps failing" not in await _said(gateway, "doctor")
+        finally:
+            await gateway.aclose()
+    lines = (tmp_path / "gateway-1.log").read_text().splitlines()
+    assert sum("the store serves again" in line for line in lines) == 2
+    assert len(lines) <= 8, lines  # one more for each minute that a slow machine took
+
+
+async def _serves(gateway: GatewayProcess) -> bool:
+    """Whether its store answers and its log says so."""
+    text = (gateway.folder / "gateway-1.log").read_text()
+    return text.rstrip().endswith("the store serves again")
 
 
 @pytest.mark.heavy

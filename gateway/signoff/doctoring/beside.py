@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -19,7 +20,8 @@ class Beside(Struct, frozen=True, kw_only=True):
 
     store: dict[str, Any]
     platforms: dict[str, dict[str, Any]]
-    failing: Any = None
+    failing: dict[str, str] = {}
+    """The gateway's own loops that keep failing, each with how long and why."""
     hooks: dict[str, dict[str, Any]] = {}
     executors: dict[str, Any] = {}
     """Those that approved actions wait for and no gateway has, by `profile/name`."""
@@ -42,6 +44,17 @@ class Beside(Struct, frozen=True, kw_only=True):
         return Finding.problem("connection", text, "Mend what this line names; it connects again by itself.")
 
 
+def running_findings(beside: Beside) -> Iterator[Finding]:
+    """Whether the gateway's loops do their work. While its store fails, that alone is told, by the store's own line."""
+    if not beside.failing or beside.store.get("status") != "ok":
+        yield Finding.fine("running", "A gateway runs and answers on its local socket.")
+        return
+    for loop, why in beside.failing.items():
+        yield Finding.problem(
+            "running", f"{loop} of the running gateway keeps failing ({why}).", "Read its log, and report this."
+        )
+
+
 async def ask_gateway(config: Config) -> Beside | None:
     """The running gateway's account of itself; None where none answers."""
     socket = config.gateway.admin_socket
@@ -55,7 +68,7 @@ async def ask_gateway(config: Config) -> Beside | None:
     return Beside(
         store=parts["store"],
         platforms=parts["platforms"],
-        failing=parts.get("failing"),
+        failing=parts.get("failing") or {},
         hooks=parts.get("hooks", {}),
         executors=parts.get("executors", {}),
     )

@@ -12,7 +12,7 @@ from signoff.checkups import open_checkup
 from signoff.config import Config
 from signoff.console_adapter import PLATFORM as CONSOLE
 from signoff.doctoring.absent import absent_findings
-from signoff.doctoring.beside import Beside, ask_gateway
+from signoff.doctoring.beside import Beside, ask_gateway, running_findings
 from signoff.doctoring.clocks import clock_finding
 from signoff.doctoring.files import file_findings
 from signoff.doctoring.hooks import hook_findings, reach_findings
@@ -42,7 +42,7 @@ async def examine(config: Config, *, reach: bool = False) -> list[Row]:
         rows += rows_of("gateway", [Finding.fine("running", "No gateway runs here now."), *port_findings(config)])
         rows += rows_of("store", store_findings(config))
     else:
-        rows += rows_of("gateway", [_running(beside)])
+        rows += rows_of("gateway", running_findings(beside))
         rows += rows_of("store", serving_findings(beside.store))
         rows += rows_of("gateway", absent_findings(beside.executors))
     rows += rows_of("gateway", shared_findings(config))
@@ -59,16 +59,6 @@ async def examine(config: Config, *, reach: bool = False) -> list[Row]:
         part = platform if profile.name == "default" else f"{profile.name}/{platform}"
         rows += rows_of(part, found if isinstance(found, list) else [_defect(found)])
     return rows
-
-
-def _running(beside: Beside) -> Finding:
-    if beside.failing:
-        return Finding.problem(
-            "running",
-            f"A loop of the running gateway keeps failing: {beside.failing}",
-            "Read its log, and report this.",
-        )
-    return Finding.fine("running", "A gateway runs and answers on its local socket.")
 
 
 def _no_platform(config: Config) -> Finding:

@@ -174,7 +174,7 @@ class PostgresStore:
             return
         before, self._ahead = self._ahead, theirs - self._clock.now()
         if abs(self._ahead) > MOST_AHEAD >= abs(before):
-            log.warning("store.clocks_differ", extra={"ahead_s": round(self._ahead.total_seconds(), 1)})
+            log.warning("store.clocks_differ: the database's is ahead by %.1f s", self._ahead.total_seconds())
 
     async def aclose(self) -> None:
         """Finish what is queued and what is being read, then close."""

@@ -18,7 +18,8 @@ _MENDS = {
     "53100": "the server's disk is full. Free space there; the store goes on by itself",
     "53200": "the server is out of memory. Look at its log",
     "53300": "the server takes no more connections. Raise max_connections, or stop what uses them up",
-    "55P03": "another gateway or session held the lock too long. End it, or let it finish",
+    "55P03": "another gateway or session held the lock too long, or its commit waits for a standby that is away. End"
+    " it, or let it finish",
     "57014": "the server took too long. Look at its load and its log",
 }
 """By SQLSTATE (PostgreSQL's appendix A)."""
@@ -55,6 +56,11 @@ def may_go_well(error: BaseException) -> bool:
 def is_locked_out(error: BaseException) -> bool:
     """Whether a lock did not come free in time."""
     return isinstance(error, psycopg.Error) and error.sqlstate == "55P03"
+
+
+def is_forbidden(error: BaseException) -> bool:
+    """Whether this user may not do that."""
+    return isinstance(error, psycopg.Error) and error.sqlstate == "42501"
 
 
 def is_missing(error: BaseException) -> bool:

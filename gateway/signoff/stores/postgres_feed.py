@@ -16,6 +16,7 @@ import psycopg
 
 from signoff.errors import StoreError
 from signoff.model import ApprovalRequest, Change
+from signoff.outages import OVER
 from signoff.stores.feed import Feed, Listener
 from signoff.stores.packing import decode_event
 from signoff.stores.postgres_errors import explain
@@ -67,10 +68,11 @@ class PostgresFeed:
         """A group of ours is durable; `telling` is held. What others committed before it is told before it."""
         if self._feed and self._heard + 1 < first_pos:
             try:
-                await self._tell(lambda *values: self._lines.ask([(_LOG, values)]), first_pos)
+                while await self._tell(lambda *values: self._lines.ask([(_LOG, values)]), first_pos):
+                    pass
             except StoreError:
                 # Ours is not told out of order: it stands in the log, from where all is told once that can be read.
-                log.exception("store.feed_late", extra={"after": self._heard, "before": first_pos})
+                log.exception("store.feed_late: told up to %d, and %d is committed", self._heard, first_pos)
                 return
         self._heard = last_pos
         self._feed.publish(changes)
@@ -93,7 +95,7 @@ class PostgresFeed:
                 try:
                     await connection.execute(f"LISTEN {CHANNEL}".encode())
                     if told:
-                        log.info("store.listening_again")
+                        log.info("store.listening_again: notifications of %s arrive", self._place.shown, extra=OVER)
                     told = False
                     self.live = True
                     await self._follow(connection)
@@ -102,23 +104,26 @@ class PostgresFeed:
                     await connection.close()
             except (psycopg.Error, TimeoutError, StoreError) as error:
                 if not told and not self._ended:
-                    log.warning("store.listener_lost", extra={"why": explain(error, self._place.shown).message})
+                    log.warning("store.listener_lost: %s", explain(error, self._place.shown))
                 told = True
                 await asyncio.sleep(RETRY_S)
 
     async def _follow(self, connection: Connection) -> None:
         while True:
-            async with self.telling:
-                await self._tell(lambda *values: ask(connection, [(_LOG, values)], ALIVE_S), _END)
+            more = True
+            while more:  # between two pages a commit of ours may come first: it holds the lock that every gateway needs
+                async with self.telling:
+                    more = await self._tell(lambda *values: ask(connection, [(_LOG, values)], ALIVE_S), _END)
             async for _ in connection.notifies(timeout=POLL_S, stop_after=1):
                 pass
 
-    async def _tell(self, read: Callable[..., Any], before: int) -> None:
-        """Tell all of the log from what was heard up to `before`, each event with its request as it is now."""
-        while True:
-            (rows,) = await read(self._heard, before, _PAGE)
-            if not rows:
-                return
+    async def _tell(self, read: Callable[..., Any], before: int) -> bool:
+        """Tell a page of the log from what was heard up to `before`, each event with its request as it is now.
+
+        Whether there may be more.
+        """
+        (rows,) = await read(self._heard, before, _PAGE)
+        if rows:
             requests = SHAPES[ApprovalRequest]
             changes = [
                 Change(decode_event(event), None if request is None else requests.read(request))
@@ -126,3 +131,4 @@ class PostgresFeed:
             ]
             self._heard = rows[-1][0]
             self._feed.publish(changes)
+        return len(rows) == _PAGE

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -16,6 +19,8 @@ Connection = psycopg.AsyncConnection[Any]
 
 ANSWER_S = 40.0
 """How long an answer may take before the connection counts as dead: longer than the server's own limits."""
+COMMIT_S = 20.0
+"""How long the answer to a commit may take; a server with a synchronous standby waits for the standby first."""
 LINES = 4
 """Connections for reading at most; a page or an export holds one for some milliseconds."""
 _SESSION = (
@@ -40,7 +45,7 @@ async def connect(place: Place) -> Connection:
     return connection
 
 
-async def ask(connection: Connection, statements: Sequence[Statement], limit_s: float = ANSWER_S) -> list[Any]:
+async def ask(connection: Connection, statements: Sequence[Statement], limit_s: float | None = ANSWER_S) -> list[Any]:
     """Run the statements in one round trip; the rows of each. Raises `psycopg.Error`, after which the connection is
     to be closed, and `TimeoutError`."""
     cursors = []
@@ -53,6 +58,35 @@ async def ask(connection: Connection, statements: Sequence[Statement], limit_s: 
         for sql, values in statements:
             cursors.append(await connection.cursor(binary=True).execute(sql, values or None))
     return [await cursor.fetchall() if cursor.description else [] for cursor in cursors]
+
+
+async def commit(connection: Connection, statements: Sequence[Statement], limit_s: float) -> bool:
+    """Run statements that end in a commit; whether the server confirms it without a warning.
+
+    One warning is that somebody ended the wait for a synchronous standby: the commit then stands on this server alone.
+    A limit of `ask` would end that wait as well, since the driver asks the server to cancel. So the connection is cut
+    instead, after which the server goes on waiting. Raises `psycopg.Error`, then too.
+    """
+    warned: list[psycopg.errors.Diagnostic] = []
+
+    def hear(notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            warned.append(notice)
+
+    connection.add_notice_handler(hear)
+    limit = asyncio.get_running_loop().call_later(limit_s, _cut, connection)
+    try:
+        await ask(connection, statements, None)
+    finally:
+        limit.cancel()
+        connection.remove_notice_handler(hear)
+    return not warned
+
+
+def _cut(connection: Connection) -> None:
+    """End the connection below the driver, which finds it lost."""
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as line:
+        line.shutdown(socket.SHUT_RDWR)
 
 
 class Lines:

@@ -19,13 +19,14 @@ from datetime import datetime
 from typing import Any
 
 import psycopg
+from psycopg import errors
 
 from signoff.clock import SystemClock
-from signoff.errors import StoreCorrupt, StoreError, StoreUnavailable
+from signoff.errors import SaveUnknown, StoreCorrupt, StoreError, StoreUnavailable
 from signoff.ports import Clock, Tx
-from signoff.stores.postgres_errors import explain, is_locked_out, is_lost, is_missing, may_go_well
+from signoff.stores.postgres_errors import explain, is_forbidden, is_locked_out, is_lost, is_missing, may_go_well
 from signoff.stores.postgres_feed import PostgresFeed
-from signoff.stores.postgres_lines import Connection, ask, connect
+from signoff.stores.postgres_lines import COMMIT_S, Connection, ask, commit, connect
 from signoff.stores.postgres_place import Place
 from signoff.stores.postgres_shapes import Statement
 from signoff.stores.postgres_tx import Group, Job
@@ -44,7 +45,7 @@ RECONNECTS = 2
 MAX_ROUNDS = 200
 """Rounds of reading after which a change is taken for one that asks for something else each time it runs."""
 DOUBT_S = 15.0
-"""How long it is tried to find out whether a commit whose answer was lost happened."""
+"""How long it is tried to find out whether a commit that was not confirmed happened."""
 STILL_S = 6.0
 """A transaction that waits for its gateway for so long, while others wait for it, belongs to a process that stands
 still or to a machine that is gone. It is cut off; its change was not acknowledged. Those who wait look after each of
@@ -63,13 +64,19 @@ _LOCK: Statement = (_LOCKED, ())
 _COMMIT: Statement = ("COMMIT", ())
 _ROLLBACK: Statement = ("ROLLBACK", ())
 _CUT_OFF = (
-    "SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid"
+    # The server hides what other users' connections do, unless ours has the right pg_read_all_stats.
+    "SELECT CASE WHEN a.state IS NOT NULL THEN pg_terminate_backend(a.pid) END"
+    " FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid"
     " WHERE a.datname = current_database() AND l.relation = 'signoff.head'::regclass AND l.mode = 'RowShareLock'"
     # Idle, or in the middle of rows that nobody takes or of a statement whose rest does not come.
-    " AND (a.state LIKE 'idle in transaction%%' OR (a.state = 'active' AND a.wait_event_type = 'Client'))"
-    " AND a.state_change < clock_timestamp() - %s::float8 * interval '1 second'"
+    " AND a.pid <> pg_backend_pid() AND (a.state IS NULL OR (a.state_change < clock_timestamp() - %s::float8 * interval"
+    " '1 second' AND (a.state LIKE 'idle in transaction%%' OR (a.state = 'active' AND a.wait_event_type = 'Client'))))"
 )
 _STATUS = "SELECT pg_xact_status(%s::text::xid8)"
+# A promoted standby begins a new timeline, and gives the numbers of transactions that it never had to others.
+_TIMELINE: Statement = ("SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)", ())
+# It writes to the log of the server and nowhere else. What only asked for a number would not be waited for.
+_MARK: Statement = ("SELECT pg_logical_emit_message(true, 'signoff', '')", ())
 
 
 class Writer:
@@ -84,7 +91,10 @@ class Writer:
         self._jobs: deque[Job] = deque()
         self._thread = ThreadPoolExecutor(1, "signoff-store-changes")
         self._connection: Connection | None = None
+        self._timeline = ""
+        """Of the server, as its connection began; empty where it does not say."""
         self._task: asyncio.Task[None] | None = None
+        self._told_forbidden = False
         self.failure: StoreError | None = None
         """Why the last group failed, until one succeeds."""
 
@@ -116,9 +126,13 @@ class Writer:
                 jobs = self._next_jobs()
                 try:
                     await self._serve(jobs)
+                except Exception as error:  # a defect fails these changes, and those that wait are served
+                    log.exception("store.writer_failed: %d changes", len(jobs))
+                    self.failure = _interrupted(error)
+                    _answer(jobs, self.failure, error)
                 except BaseException as error:
-                    told = StoreUnavailable(f"the commit was interrupted by {type(error).__name__}")
-                    _answer(jobs, told, error)
+                    _answer([*jobs, *self._jobs], _interrupted(error), error)
+                    self._jobs.clear()
                     raise
         finally:
             self._task = None
@@ -156,7 +170,7 @@ class Writer:
 
     def _fail(self, jobs: list[Job], error: BaseException) -> None:
         told = explain(error, self._place.shown)
-        refused = self._connected_error(error)
+        refused = self._refused(error)
         if (refused or is_missing(error)) and len(jobs) > 1:
             # The server refuses something in one of them. Each has its own transaction now, so that it fails alone.
             for job in reversed(jobs):
@@ -168,8 +182,8 @@ class Writer:
         _answer(jobs, told, error)
 
     @staticmethod
-    def _connected_error(error: BaseException) -> bool:
-        """Whether it lies in what was asked and not in the way to the server."""
+    def _refused(error: BaseException) -> bool:
+        """Whether what was asked is refused, rather than the way to the server cut."""
         if isinstance(error, psycopg.Error):
             return error.sqlstate is not None and error.sqlstate[:2] in ("22", "23", "54")
         return isinstance(error, StoreError) and not isinstance(error, StoreUnavailable)
@@ -180,6 +194,7 @@ class Writer:
         group = Group(jobs)
         if self._connection is None:
             self._connection = await connect(self._place)
+            self._timeline = await _timeline(self._connection)
         connection = self._connection
         # What they ask for first comes along with the lock.
         await self._pass(group, (self._clock or SystemClock()).now(), count=False)
@@ -242,48 +257,91 @@ class Writer:
             statements = []
         async with self._feed.telling:
             try:
-                await ask(connection, [*statements, _COMMIT])
+                happened = await commit(connection, [*statements, _COMMIT], COMMIT_S) or await self._happened(xid)
             except (psycopg.Error, TimeoutError) as error:
                 if not is_lost(error, connection) or not await self._happened(xid):
                     raise
                 await self._drop()
+            else:
+                if not happened:
+                    raise self._not_known()
             if group.events:
                 changes = [change for job in group.jobs if job.error is None for change in job.changes]
                 await self._feed.committed(changes, group.first_pos, group.pos)
 
     async def _happened(self, xid: str) -> bool:
-        """Whether the transaction whose answer was lost committed. Raises `StoreUnavailable` when nobody can tell."""
+        """Whether the transaction that was not confirmed committed, at the synchronous standby too where the server
+        has one. Raises `SaveUnknown` when nobody can tell.
+
+        Where the wait for the standby was broken off, by an administrator or by a restart, the server calls the
+        transaction committed though no standby has it. A later commit that the server confirms proves that it has:
+        the standby takes them in their order.
+        """
         until = time.monotonic() + DOUBT_S
         while True:
             try:
                 async with await connect(self._place) as other:
                     ((status,),) = (await ask(other, [(_STATUS, (xid,))], DOUBT_S))[0]
+                    if await _timeline(other) != self._timeline:
+                        status = None
+                    if status == "committed" and not await commit(other, [_MARK], max(until - time.monotonic(), 0)):
+                        status = "in progress"
             except (psycopg.Error, TimeoutError):
                 status = "in progress"
             if status in ("committed", "aborted"):
                 return bool(status == "committed")
             if status is None or time.monotonic() > until:
-                raise StoreUnavailable(
-                    f"{self._place.shown}: the connection was lost while a change was committed, and the server cannot"
-                    " be asked. It is not known whether it was saved; look before you ask for it again."
-                )
+                raise self._not_known()
             await asyncio.sleep(0.1)
+
+    def _not_known(self) -> SaveUnknown:
+        return SaveUnknown(
+            f"{self._place.shown}: the server did not confirm a commit in time, nor its synchronous standby where it"
+            " has one. It is not known whether it was saved; look before you ask for it again."
+        )
 
     async def _cut_off(self) -> bool:
         """End the transactions that hold the lock and stand still; whether there were any."""
         try:
             async with await connect(self._place) as other:
                 rows = (await ask(other, [(_CUT_OFF, (STILL_S,))]))[0]
-        except (psycopg.Error, TimeoutError):
+        except (psycopg.Error, TimeoutError) as error:
+            if is_forbidden(error):
+                self._tell_forbidden(error)
             return False
-        if rows:
-            log.warning("store.holder_cut_off", extra={"transactions": len(rows)})
-        return bool(rows)
+        ended = sum(ended is not None for (ended,) in rows)
+        if ended:
+            log.warning("store.holder_cut_off: %d transactions held the lock and stood still", ended)
+        elif rows:
+            self._tell_forbidden("other users' transactions may hold the lock, and the server does not show them")
+        return bool(ended)
+
+    def _tell_forbidden(self, why: object) -> None:
+        """Tell once that a gateway under another user cannot be cut off."""
+        if not self._told_forbidden:
+            self._told_forbidden = True
+            log.warning("store.may_not_cut_off: %s", " ".join(str(why).split()))
 
     async def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             await connection.close()
+
+
+async def _timeline(connection: Connection) -> str:
+    """The timeline of the server; empty where one that is not quite PostgreSQL has none, or tells nobody."""
+    try:
+        ((timeline,),) = (await ask(connection, [_TIMELINE]))[0]
+    except (errors.FeatureNotSupported, errors.InsufficientPrivilege, errors.UndefinedFunction):
+        return ""
+    return str(timeline)
+
+
+def _interrupted(error: BaseException) -> SaveUnknown:
+    return SaveUnknown(
+        f"the commit was interrupted by {type(error).__name__}. It is not known whether it was saved; look before you"
+        " ask for it again."
+    )
 
 
 def _answer(jobs: list[Job], told: StoreError | None, why: BaseException | None) -> None:

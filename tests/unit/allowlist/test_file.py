@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -99,6 +100,26 @@ def test_what_cannot_be_read_admits_nothing_and_is_not_overwritten(file: Allowli
     with pytest.raises(AllowlistError):
         file.add(["a"])
     assert file.path.read_bytes() == data
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('commands = [\n  "git status,\n]\n', "line 2: a text is not closed by its quote on this line."),
+        ('commands = ["a"\n', "line 2: a list is not closed by ], or a comma is missing in it."),
+        ('# ours\ncommands = ["a" "b"]\n', "line 2: a list is not closed by ], or a comma is missing in it."),
+        ("commands\n", "line 1: there is no = behind the name."),
+        ("commands = [ls]\n", "line 1: the value is neither a text in quotes nor a number, true, false or a list."),
+        ('commands = ["a"]\ncommands = ["b"]\n', "line 2: this name stands there twice."),
+    ],
+)
+def test_a_slip_is_told_in_plain_words(file: AllowlistFile, text: str, says: str) -> None:
+    file.path.parent.mkdir(parents=True, exist_ok=True)
+    file.path.write_text(text)
+    for use in (file.read, lambda: file.add(["ls"]), lambda: file.remove(["ls"])):
+        with pytest.raises(AllowlistError, match=re.escape(f"so nothing in it counts: {says} A line reads")):
+            use()
+    assert file.path.read_text() == text
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir], ids=["pipe", "folder"])

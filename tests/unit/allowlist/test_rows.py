@@ -24,10 +24,14 @@ from tests.unit.allowlist.sharing import (
     wrote,
 )
 
+from signoff.allowlist_rows import AllowlistRows
 from signoff.changes import allowlist
 from signoff.errors import InvalidInput, StoreUnavailable
 from signoff.gateway import Gateway
 from signoff.model import AllowlistEntry, Grant
+from signoff.settings import Profile
+from signoff.stores.open import open_store
+from signoff.testing.clock import FakeClock
 from signoff.testing.rows import putting
 
 PUSH = "git push --force origin main"
@@ -131,6 +135,51 @@ async def test_a_removal_admits_nothing_though_the_rows_cannot_be_read(
             await until(lambda: "could not be read" in caplog.text)
         await added(one, "git fetch")
         await until(lambda: admits(two) == ("git status", "git fetch"))
+
+
+@pytest.mark.parametrize("hangs", [False, True])
+async def test_rows_that_cannot_be_read_for_ten_seconds_admit_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, hangs: bool
+) -> None:
+    clock = FakeClock()
+    store = open_store("memory://", clock)
+    profiles = {"default": Profile()}
+    service = AllowlistRows(store, clock, profiles, tmp_path)
+    find, broken, mended = store.find, asyncio.Event(), asyncio.Event()
+
+    async def finds(*arguments: Any, **options: Any) -> Any:
+        if not broken.is_set():
+            return await find(*arguments, **options)
+        if hangs:
+            await mended.wait()
+        raise StoreUnavailable("no answer")
+
+    def admits() -> tuple[str, ...]:
+        return profiles["default"].allowlist.commands
+
+    store.find = finds  # type: ignore[method-assign]  # the way to the database is lost
+    await service.begin()
+    await service.change("default", lines(PUSH), (), OPERATOR)
+    running = asyncio.create_task(service.run())
+    for _ in range(2):
+        broken.set()
+        mended.clear()
+        seconds = 0
+        while admits():
+            await clock.advance(1)
+            seconds += 1
+            assert seconds <= 21  # a read is due every ten seconds
+        assert seconds >= 10
+        broken.clear()
+        mended.set()
+        await clock.advance(1)
+        assert admits() == (PUSH,)
+        await clock.advance(15)
+        assert admits() == (PUSH,)
+    assert caplog.text.count("no line of its allowlist counts until it can be read") == 2
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await store.aclose()
 
 
 async def test_a_change_while_the_rows_are_read_is_not_lost(

@@ -16,6 +16,7 @@ from signoff.allowlist_file import AllowlistFile, allowlist_path
 from signoff.allowlisting import BY_HAND
 from signoff.broker import Ask
 from signoff.config import load_config
+from signoff.errors import StoreUnavailable
 from signoff.gateway import Gateway
 from signoff.model import Actor, Command, Grant
 from signoff.testing.fake_adapter import FakeAdapter
@@ -162,6 +163,23 @@ async def test_an_operators_entries_allow_and_cease_to(tmp_path: Path) -> None: 
         path.write_text("")
         await until(lambda: made.profiles["default"].allowlist.commands == ())
         assert await asked(made, PUSH) is None
+
+
+async def test_a_line_taken_out_admits_nothing_though_the_store_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = allowlist_path(tmp_path / "state", "default")
+    async with gateway(tmp_path) as made:
+        path.write_text(f'commands = ["{PUSH}", "{CLEAN}"]\n')
+        await until(lambda: made.profiles["default"].allowlist.commands == (PUSH, CLEAN))
+
+        async def fails(*_arguments: object, **_options: object) -> None:
+            raise StoreUnavailable("no answer")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(made.store, "find", fails)
+            path.write_text(f'commands = ["{CLEAN}", "git fetch"]\n')
+            await until(lambda: made.profiles["default"].allowlist.commands == (CLEAN,))
 
 
 async def test_a_file_that_cannot_be_read_admits_nothing_and_is_told_once(

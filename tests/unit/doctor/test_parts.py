@@ -13,12 +13,13 @@ from aiohttp import web
 from signoff.allowlist_file import allowlist_path
 from signoff.config import Config, GatewaySettings, Secret
 from signoff.doctoring import Row, without_secrets
+from signoff.doctoring.beside import Beside, running_findings
 from signoff.doctoring.clocks import clock_finding, judged
 from signoff.doctoring.examining import _no_platform
 from signoff.doctoring.files import file_findings
 from signoff.doctoring.programs import program_findings
 from signoff.doctoring.storing import disk_finding, serving_findings
-from signoff.model import Destination
+from signoff.model import Destination, replace
 from signoff.settings import ApprovalSettings, ExecutorSettings, Profile
 from signoff_adapters.discord.rights import ADMINISTRATOR, NEEDED, Guild, Member, Overwrite, Role, invite_url, missing
 from signoff_adapters.slack.checkup import open_checkup
@@ -71,6 +72,20 @@ async def test_the_date_of_an_answer_is_what_we_compare_with() -> None:
 def test_a_filling_disk_is_told_in_time() -> None:
     levels = [disk_finding(size, Path("/x")).level for size in (50 * 1024**2, 500 * 1024**2, 50 * 1024**3)]
     assert levels == ["problem", "warning", "ok"]
+
+
+def test_loops_of_a_running_gateway_that_keep_failing() -> None:
+    beside = Beside(
+        store={"status": "ok"},
+        platforms={},
+        failing={"Sweeper.run": "failing for 31 s: ValueError: no", "Dispatcher.run": "failing for 40 s: OSError: no"},
+    )
+    assert [(found.level, found.text) for found in running_findings(beside)] == [
+        ("problem", "Sweeper.run of the running gateway keeps failing (failing for 31 s: ValueError: no)."),
+        ("problem", "Dispatcher.run of the running gateway keeps failing (failing for 40 s: OSError: no)."),
+    ]
+    away = replace(beside, store={"status": "failed", "error": "the disk is full. Make room."})
+    assert [found.level for found in running_findings(away)] == ["ok"]
 
 
 def test_a_running_gateway_that_cannot_save() -> None:

@@ -15,7 +15,7 @@ import msgspec
 from signoff.errors import StoreError
 from signoff.hooks import places
 from signoff.hooks.payloads import HOOK_OF
-from signoff.hooks.places import HELD_FOR, Place
+from signoff.hooks.places import HELD_FOR, HOLD_EVERY, Place
 from signoff.hooks.posting import Poster
 from signoff.hooks.reading import PAGE, load
 from signoff.model import Event, replace
@@ -38,6 +38,8 @@ RENEW_EVERY = HELD_FOR / 2
 STORE_RETRY = timedelta(seconds=5)
 ASK_AGAIN = timedelta(seconds=1)
 """A place that another gateway holds is asked for again after this long at least."""
+MISSING = "its place is missing in the store; it is put back with the next event, or within an hour"
+ELSEWHERE = "another gateway tells it, and its log says why"
 SAVE_EVERY = 1000
 """Events that are nothing for a hook are passed again after a restart, at most so many."""
 
@@ -71,7 +73,7 @@ class Line:
         self.profile, self.name = profile, name
         self.place = Place(seq=0, name="")
         self._store, self._clock, self._hook = store, clock, hook
-        self._holder = holder
+        self._holder, self._alone = holder, False
         self._counted = partial(counted, profile, name)
         self._backoff_s, self._within_s, self._chance = backoff_s, within_s, chance
         self._wake = asyncio.Event()
@@ -79,21 +81,34 @@ class Line:
         self._detail = ""
         self._holds_until = self._others_until = clock.now()
         """By this machine's clock: until when this gateway tells the receiver, or another one does."""
+        self._hold_at = clock.now()
+        """When it is held next, also with nothing to tell."""
 
     def wake(self) -> None:
         """There may be something to tell."""
         self._wake.set()
 
-    def health(self, last_seq: int | None) -> dict[str, Any]:
-        """Facts for an operator. `last_seq` is the newest event of the profile, None where it is not known."""
-        since = self.place.failing_since
+    def begin(self, place: Place, *, alone: bool) -> None:
+        """Where it goes on. `alone`: no other gateway has the store's lock."""
+        self.place, self._alone = place, alone
+
+    def health(self, last_seq: int | None, stored: Place | None) -> dict[str, Any]:
+        """Facts for an operator. `last_seq` is the newest event of the profile, None where it is not known; `stored` is
+        the place as the store has it, so that what another gateway meets is told too. None: it is missing there."""
+        place = self.place if stored is None else stored
+        seq = max(place.seq, self.place.seq)  # what is nothing for this hook is passed, and saved now and then
+        detail = ""
+        if stored is None:
+            detail = MISSING
+        elif stored.failing_since is not None:
+            detail = self._detail if stored.holder == self._holder else ELSEWHERE
         return {
-            "state": "ok" if since is None else "failing",
-            "seq": self.place.seq,
-            "behind": None if last_seq is None else max(0, last_seq - self.place.seq),
-            "failing_since": since,
-            "parked": self.place.parked,
-            "detail": "" if since is None else self._detail,
+            "state": "failing" if detail else "ok",
+            "seq": seq,
+            "behind": None if last_seq is None else max(0, last_seq - seq),
+            "failing_since": place.failing_since,
+            "parked": place.parked,
+            "detail": detail,
         }
 
     async def run(self) -> None:
@@ -112,6 +127,8 @@ class Line:
         if self._clock.now() < self._others_until:  # what there is then is read when it is this gateway's turn
             return await self._clock.sleep_until(self._others_until)
         try:
+            if self._clock.now() >= self._hold_at:
+                await self.hold()
             more = await self._page(poster)
         except _TakenOver as error:
             log.debug("%s", error)
@@ -120,7 +137,7 @@ class Line:
             log.error("hook.unread %s/%s: %s", self.profile, self.name, error)
             return await self._clock.sleep_until(self._clock.now() + STORE_RETRY)
         if not more:
-            await wait_until(self._clock, self._clock.now() + IDLE, self._wake)
+            await wait_until(self._clock, min(self._clock.now() + IDLE, self._hold_at), self._wake)
         return None
 
     async def _page(self, poster: Poster) -> bool:
@@ -140,21 +157,39 @@ class Line:
 
     # --- holding the place -----------------------------------------------------------------------
 
-    async def hold(self, *, seize: bool = False) -> None:
+    async def hold(self) -> None:
         """Be the one gateway that tells this receiver, for as long as a try may take at least.
 
         Raises `_TakenOver` where another one is, `StoreError`.
         """
         now = self._clock.now()
-        if now + timedelta(seconds=self._within_s) < self._holds_until:
+        if now + timedelta(seconds=self._within_s) < self._holds_until and now < self._hold_at:
             return
-        change = partial(places.hold, profile=self.profile, hook=self.name, holder=self._holder, seize=seize)
-        found = await self._store.transact(change)
-        if found is None or found.holder != self._holder:
-            raise self._lost(now, None if found is None else found.held_until)
-        self._holds_until = now + HELD_FOR
+        change = partial(
+            places.hold,
+            profile=self.profile,
+            hook=self.name,
+            holder=self._holder,
+            last=self.place,
+            alone=self._alone,
+        )
+        found, missing = await self._store.transact(change)
+        self._missing(missing)
         # What is nothing for this hook may have been passed here and not been saved.
         self.place = replace(found, seq=max(found.seq, self.place.seq))
+        self._hold_at = now + HOLD_EVERY
+        if found.holder != self._holder:
+            raise self._lost(now, found.held_until)
+        self._holds_until = now + HELD_FOR
+
+    def _missing(self, missing: bool) -> None:
+        if missing:
+            log.error(
+                "hook.missing %s/%s: its place in the log was deleted; it is put back, at event %d",
+                self.profile,
+                self.name,
+                self.place.seq,
+            )
 
     def _lost(self, now: datetime, until: datetime | None = None) -> _TakenOver:
         """Another gateway holds the place, as far as is known `until` then. It is asked for again at that time, so that
@@ -247,7 +282,9 @@ class Line:
         """Keep the place. Raises `_TakenOver` where another gateway holds it, `StoreError`."""
         now = self._clock.now()
         change = partial(places.save, profile=self.profile, hook=self.name, place=place, failed=failed)
-        if not await self._store.transact(change):
+        kept, missing = await self._store.transact(change)
+        self._missing(missing)
+        if kept is None:
             raise self._lost(now)
         self._holds_until = now + HELD_FOR
-        self.place, self._saved_seq = place, place.seq
+        self.place, self._saved_seq = kept, kept.seq

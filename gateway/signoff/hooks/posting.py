@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -55,7 +56,7 @@ class Poster:
         except TimeoutError:
             ok, detail = False, f"no answer within {self._within_s:g} s"
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            ok, detail = False, f"{type(error).__name__}: {error}"[:200]
+            ok, detail = False, _reason(error)[:200]
         seconds = time.perf_counter() - began
         return Posted(ok=ok, detail=detail, seconds=seconds, retry_after_s=retry_after_s, answer=answer)
 
@@ -80,6 +81,28 @@ class Poster:
                 trust_env=away, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
             )
         return self._http
+
+
+def _reason(error: Exception) -> str:
+    """What kept a message from being taken, in plain words."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        why = getattr(error.certificate_error, "verify_message", "") or "it does not fit"
+        return f"the certificate of {error.host}:{error.port} is not trusted: {why}"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"the name {error.host} cannot be resolved"
+    if isinstance(error, aiohttp.ClientConnectorSSLError):
+        why = str(getattr(error.os_error, "reason", None) or "no handshake").replace("_", " ").lower()
+        return f"{error.host}:{error.port} does not speak TLS: {why}"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f"nothing answers at {error.host}:{error.port}: {_why(error.os_error)}"
+    if isinstance(error, aiohttp.ServerDisconnectedError | ConnectionResetError):
+        return "the connection was closed without an answer"
+    return f"the connection failed: {str(error) or type(error).__name__}"
+
+
+def _why(error: OSError) -> str:
+    """The system's own words, but those of several addresses that were tried are not gathered."""
+    return os.strerror(error.errno).lower() if error.errno else str(error.strerror or error)
 
 
 def _seconds_until(wanted: str, now: datetime) -> float | None:

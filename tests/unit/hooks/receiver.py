@@ -19,7 +19,8 @@ KEY = bytes(range(32))
 SECRET = "whsec_" + base64.b64encode(KEY).decode()
 WITHIN_S = 60.0
 
-Behaviour = int | Literal["hang", "drop", "redirect"]
+Behaviour = int | Literal["hang", "late", "drop", "redirect"]
+"""`hang` ends without an answer once calls are let go; `late` takes the message then."""
 
 
 async def eventually(holds: Callable[[], bool]) -> None:
@@ -71,8 +72,10 @@ class Receiver:
         behaviour = self.always or (self.plan.popleft() if self.plan else 200)
         if self.choose is not None:
             behaviour = self.choose(heard)
-        if behaviour == "hang":
+        if behaviour in ("hang", "late"):
             await self._released.wait()
+        if behaviour == "late":
+            behaviour = 200
         if behaviour == "redirect":
             return web.Response(status=307, headers={"Location": self.url})
         if isinstance(behaviour, str):

@@ -8,8 +8,10 @@ import json
 import re
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from tests.ports import free_port
 from tests.scenarios.gateways import soon
 from tests.unit.cli.front import Front
 from tests.unit.config.test_config import problem, write
@@ -136,6 +138,24 @@ async def test_what_came_back_is_told(front: Front, receiver: Receiver, configur
     assert len(out) < 1500
     [row] = (await asyncio.to_thread(lambda: front.json("hook", "test", "audit", code=1)))["data"]
     assert (row["event"], row["ok"], row["detail"]) == ("post_approval_response", False, "HTTP 400")
+
+
+@pytest.mark.parametrize(
+    ("address", "told"),
+    [
+        ("http://127.0.0.1:{port}/x", "nothing answers at 127.0.0.1:{port}: connection refused"),
+        ("http://localhost:{port}/x", "nothing answers at localhost:{port}: "),
+        ("https://{taken}/x", "{taken} does not speak TLS: "),
+    ],
+)
+async def test_a_receiver_that_cannot_be_reached_is_told_in_plain_words(
+    front: Front, receiver: Receiver, address: str, told: str
+) -> None:
+    facts = {"port": free_port(), "taken": urlsplit(receiver.url).netloc}
+    front.configure(f'[hooks.audit]\nurl = "{address.format(**facts)}"\nsecret = "{SECRET}"\n')
+    out = await asyncio.to_thread(front, "hook", "test", "audit", code=1)
+    assert out.count(told.format(**facts)) == 3
+    assert not re.search(r"Error|Errno|\[|ssl", out)
 
 
 def test_an_unknown_hook_names_the_nearest(front: Front) -> None:

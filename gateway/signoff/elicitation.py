@@ -1,72 +1,47 @@
-"""A tool server's question to the person: the fields that it asks for, the answer that fits them, and how it ended.
+"""A tool server's question to the person: the answer that fits its form, and how it ended.
 
-MCP allows a flat form only: an object whose properties are texts, numbers, yes/no or choices. An answer is `accept`
-with the content of the fields, `decline`, or `cancel`; only a person declines, and whatever is no answer is a cancel.
-Pure.
+An answer is `accept` with the content of the fields, `decline`, or `cancel`; only a person declines, and whatever is no
+answer is a cancel. Pure.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
+from signoff.elicitation_form import (
+    KIND_WORDS,
+    Field,
+    FieldKind,
+    check_form,
+    field_line,
+    fields_of,
+    finite,
+    how_many,
+    tells_all,
+)
+from signoff.elicitation_page import check_page
 from signoff.errors import InvalidInput
 from signoff.model import Action, ApprovalRequest, Elicitation
 
-MAX_FIELDS = 40
-"""A form with more fields cannot be read on a card, which holds some 40 lines at most."""
-MAX_TEXT_CHARS = 10_000
-"""The longest text of one field, unless its own schema says less."""
 MAX_LISTED, MAX_LISTED_CHARS = 20, 400
 """So many options of a choice, and so much of them, are named to whoever gave another value."""
 SYNONYMS = {"accept": "once", "decline": "deny"}
 """MCP's words for the two answers, beside the ones that all kinds share."""
 FORMATS = ("email", "uri", "date", "date-time")
 
-FieldKind = Literal["string", "integer", "number", "boolean", "enum"]
 Word = Literal["accept", "decline", "cancel"]
 
-_KEYWORDS = {
-    *("type", "title", "description", "default", "enum", "enumNames", "oneOf"),
-    *("minLength", "maxLength", "minimum", "maximum", "format"),
-}
-"""What the lines for people tell of a field; any other keyword stands in the raw schema, which is then shown too."""
-_AROUND = {"$schema", "type", "properties", "required", "additionalProperties", "title", "description"}
-_TYPES: dict[str, FieldKind] = {
-    "string": "string",
-    "integer": "integer",
-    "number": "number",
-    "boolean": "boolean",
-}
-_WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "yes or no", "enum": "one of"}
 _YES, _NO = frozenset({"yes", "y", "true", "on", "1"}), frozenset({"no", "n", "false", "off", "0"})
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S+")
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+")
-
-
-class Field(Struct, frozen=True, kw_only=True):
-    """One field of the form. `options` are values with what people read for them."""
-
-    name: str
-    kind: FieldKind
-    required: bool = False
-    title: str = ""
-    description: str = ""
-    options: tuple[tuple[str, str], ...] = ()
-    default: Any = None
-    format: str = ""
-    minimum: float | None = None
-    maximum: float | None = None
-    min_length: int = 0
-    max_length: int = MAX_TEXT_CHARS
 
 
 class Elicited(Struct, frozen=True, kw_only=True):
@@ -76,28 +51,20 @@ class Elicited(Struct, frozen=True, kw_only=True):
     content: dict[str, Any] | None = None
 
 
-# --- the form ------------------------------------------------------------------------------------
-
-
-def fields_of(schema: Mapping[str, Any] | None) -> tuple[Field, ...]:
-    """The fields of a form, in the schema's order. Raises `InvalidInput` for what is no flat form."""
-    if not schema:
-        return ()
-    properties = schema.get("properties", {})
-    if schema.get("type", "object") != "object" or not isinstance(properties, dict):
-        raise _bad("the schema must be an object with properties")
-    required = schema.get("required", [])
-    if not isinstance(required, list) or not set(map(str, required)) <= set(properties):
-        raise _bad("required must list names of properties")
-    if len(properties) > MAX_FIELDS:
-        raise _bad(f"it has {len(properties)} fields; at most {MAX_FIELDS} can be asked for at once")
-    return tuple(_field(name, found, name in required) for name, found in properties.items())
+# --- the question --------------------------------------------------------------------------------
 
 
 def check_schema(action: Action) -> None:
-    """Raise `InvalidInput` where this is a server's question for fields that nobody could fill in."""
-    if isinstance(action, Elicitation):
-        fields_of(action.schema)
+    """Raise `InvalidInput` where this is a server's question for fields that nobody could fill in, or for a page that
+    cannot be shown."""
+    if not isinstance(action, Elicitation):
+        return
+    check_form(action.schema)
+    if action.url is None:
+        return
+    check_page(action.url)
+    if action.schema:
+        raise InvalidInput("A question asks for a form or for a page, not for both.", param="action.schema")
 
 
 def needs_fields(action: Action) -> bool:
@@ -105,79 +72,14 @@ def needs_fields(action: Action) -> bool:
     return isinstance(action, Elicitation) and bool((action.schema or {}).get("required"))
 
 
-def _bad(why: str) -> InvalidInput:
-    return InvalidInput(f"This form cannot be put to a person: {why}.", param="action.schema")
+def needs_somebody(action: Action) -> bool:
+    """Whether only a person can accept it, for itself: there are fields to fill in, or a page to open."""
+    return needs_fields(action) or (isinstance(action, Elicitation) and action.url is not None)
 
 
-def _field(name: str, found: Any, required: bool) -> Field:
-    if not isinstance(found, dict):
-        raise _bad(f"{name!r} is no schema of a field")
-    options = _options(name, found)
-    kind = "enum" if options else _TYPES.get(str(found.get("type")))
-    if kind is None:
-        raise _bad(f"{name!r} is {found.get('type')!r}; MCP allows string, integer, number, boolean and enum")
-    longest = _bound(name, found, "maxLength")
-    return Field(
-        name=name,
-        kind=kind,
-        required=required,
-        title=_text(name, found, "title"),
-        description=_text(name, found, "description"),
-        options=options,
-        default=found.get("default"),
-        format=_text(name, found, "format"),
-        minimum=_bound(name, found, "minimum"),
-        maximum=_bound(name, found, "maximum"),
-        min_length=int(_bound(name, found, "minLength") or 0),
-        max_length=MAX_TEXT_CHARS if longest is None else min(MAX_TEXT_CHARS, int(longest)),
-    )
-
-
-def _options(name: str, found: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The values of a choice, each with its title where it has one."""
-    if "oneOf" in found:
-        each = found["oneOf"]
-        if not isinstance(each, list) or not all(isinstance(o, dict) and isinstance(o.get("const"), str) for o in each):
-            raise _bad(f"oneOf of {name!r} must list texts as const")
-        return tuple((o["const"], str(o.get("title", o["const"]))) for o in each)
-    if "enum" not in found:
-        return ()
-    values, titles = found["enum"], found.get("enumNames", [])
-    if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
-        raise _bad(f"enum of {name!r} must list texts")
-    named = titles if isinstance(titles, list) and len(titles) == len(values) else values
-    return tuple((value, str(title)) for value, title in zip(values, named, strict=True))
-
-
-def _text(name: str, found: dict[str, Any], keyword: str) -> str:
-    value = found.get(keyword, "")
-    if not isinstance(value, str):
-        raise _bad(f"{keyword} of {name!r} is no text")
-    return value
-
-
-def _bound(name: str, found: dict[str, Any], keyword: str) -> float | None:
-    value = found.get(keyword)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _finite(value):
-        raise _bad(f"{keyword} of {name!r} is no number")
-    return value
-
-
-def _finite(value: float) -> bool:
-    """Whether a number can be compared and shown; a whole number of JSON may have any length."""
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
-
-
-# --- what people read of it ----------------------------------------------------------------------
-
-
-def words(action: Elicitation) -> str:
-    """The question as readable text, unmasked: the server's message, then a line for each field.
+def words(action: Elicitation, *, with_fields: bool = True) -> str:
+    """The question as readable text, unmasked: the server's message, then the page or a line for each field, unless
+    a form beside it shows them.
 
     A schema with anything else in it follows as it is, so that nobody agrees to what was not in reach.
     """
@@ -185,46 +87,12 @@ def words(action: Elicitation) -> str:
         fields = fields_of(action.schema)
     except InvalidInput:
         fields = ()
-    lines = [action.message, *map(field_line, fields)]
-    if action.schema and not _told(action.schema, fields):
+    lines = [action.message, *(map(field_line, fields) if with_fields else ())]
+    if action.url is not None:
+        lines.append(f"page: {action.url}")
+    if action.schema and not tells_all(action.schema, fields):
         lines.append(msgspec.json.encode(action.schema).decode())
     return "\n".join(lines)
-
-
-def _told(schema: Mapping[str, Any], fields: tuple[Field, ...]) -> bool:
-    """Whether the lines tell all that the schema says."""
-    properties = schema.get("properties", {})
-    plain = isinstance(properties, dict) and len(fields) == len(properties)
-    aside = set(schema) - _AROUND or schema.get("title") or schema.get("description")
-    return plain and not aside and all(set(found) <= _KEYWORDS for found in properties.values())
-
-
-def field_line(field: Field) -> str:
-    """`project (one of: web, api; required) Project key · Which one?`"""
-    kind = _WORDS[field.kind]
-    if field.options:
-        kind += ": " + ", ".join(value if value == title else f"{value} ({title})" for value, title in field.options)
-    facts = [kind, *_bounds(field), "required" if field.required else "may be left out"]
-    told = " · ".join(text for text in (field.title, field.description) if text)
-    line = f"{field.name} ({'; '.join(facts)})"
-    return f"{line} {told}" if told else line
-
-
-def _bounds(field: Field) -> list[str]:
-    facts = []
-    if field.format:
-        facts.append(field.format)
-    if field.min_length:
-        facts.append(f"at least {field.min_length} characters")
-    if field.max_length != MAX_TEXT_CHARS:
-        facts.append(f"at most {field.max_length} characters")
-    if field.minimum is not None:
-        facts.append(f"at least {field.minimum:g}")
-    if field.maximum is not None:
-        facts.append(f"at most {field.maximum:g}")
-    if field.default is not None:
-        facts.append(f"default {msgspec.json.encode(field.default).decode()}")
-    return facts
 
 
 # --- an answer -----------------------------------------------------------------------------------
@@ -271,12 +139,45 @@ def from_text(field: Field, text: str) -> Any:
             raise _wrong(field, "must be yes or no")
         return word in _YES
     if field.kind == "enum":
-        plain = text.strip()
-        by_title = {title: value for value, title in field.options}
-        return _value(field, plain if any(plain == value for value, _ in field.options) else by_title.get(plain, plain))
+        return _value(field, _option(field, text))
+    if field.kind == "choices":
+        return _value(field, [_option(field, each) for each in _named(field, text)])
     if field.kind in ("integer", "number"):
         return _value(field, _number(field, text))
     return _value(field, text)
+
+
+def from_texts(field: Field, texts: Sequence[str]) -> Any:
+    """What was chosen or typed for a field in a form, which for a choice of several is one text for each option.
+
+    None where the field was left out. Nothing chosen is an answer where it must be one, or where it takes a default
+    away. Raises `InvalidInput`.
+    """
+    given = [text for text in texts if text]
+    if field.kind == "choices":
+        wanted = field.required or (field.default and not field.min_items)
+        return _value(field, given) if given or wanted else None
+    return from_text(field, given[-1]) if given else None
+
+
+def _option(field: Field, text: str) -> str:
+    """The value of the option that is meant, by itself or by its title; the text where there is none."""
+    plain = text.strip()
+    by_title = {title: value for value, title in field.options}
+    return plain if any(plain == value for value, _ in field.options) else by_title.get(plain, plain)
+
+
+def _named(field: Field, text: str) -> list[str]:
+    """The options that are named, with commas between; one that has a comma itself stands alone, or in a JSON list."""
+    plain = text.strip()
+    if any(plain in option for option in field.options):
+        return [plain]
+    if plain.startswith("["):
+        try:
+            return msgspec.json.decode(plain, type=list[str])
+        except msgspec.MsgspecError:
+            raise _wrong(field, "must be a list of texts") from None
+    return [each for each in plain.split(",") if each.strip()]
 
 
 def _number(field: Field, text: str) -> float:
@@ -284,7 +185,7 @@ def _number(field: Field, text: str) -> float:
     try:
         return int(plain) if re.fullmatch(r"[+-]?[0-9]{1,18}", plain) else float(plain)
     except ValueError:
-        raise _wrong(field, f"must be a {_WORDS[field.kind]}") from None
+        raise _wrong(field, f"must be a {KIND_WORDS[field.kind]}") from None
 
 
 def _wrong(field: Field, why: str) -> InvalidInput:
@@ -323,6 +224,18 @@ def _checked_enum(field: Field, value: Any) -> str:
     return value
 
 
+def _checked_choices(field: Field, value: Any) -> list[str]:
+    if not isinstance(value, list):
+        raise _wrong(field, "must be a list")
+    known = {each for each, _ in field.options}
+    chosen = [each if isinstance(each, str) and each in known else _checked_enum(field, each) for each in value]
+    if len(set(chosen)) != len(chosen):
+        raise _wrong(field, "must name each option once")
+    if len(chosen) < field.min_items or (field.max_items is not None and len(chosen) > field.max_items):
+        raise _wrong(field, f"must have {' and '.join(how_many(field))}")
+    return chosen
+
+
 def _listed(options: list[str]) -> str:
     """The options as far as there is room for them, with how many were left out; a form may have thousands."""
     told: list[str] = []
@@ -344,8 +257,8 @@ def _checked_boolean(field: Field, value: Any) -> bool:
 
 def _checked_number(field: Field, value: Any) -> float:
     whole = field.kind == "integer"
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not _finite(value):
-        raise _wrong(field, f"must be a {_WORDS[field.kind]}")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not finite(value):
+        raise _wrong(field, f"must be a {KIND_WORDS[field.kind]}")
     if whole and value != int(value):
         raise _wrong(field, "must be a whole number")
     below = field.minimum is not None and value < field.minimum
@@ -364,6 +277,7 @@ _CHECKS: dict[FieldKind, Callable[[Field, Any], Any]] = {
     "number": _checked_number,
     "boolean": _checked_boolean,
     "enum": _checked_enum,
+    "choices": _checked_choices,
 }
 
 

@@ -103,6 +103,9 @@ class Elicitation(_Action, frozen=True, kw_only=True, tag="elicitation"):
     server: str
     message: str
     schema: dict[str, Any] | None = None
+    """The form that it asks to be filled in."""
+    url: str | None = None
+    """The page that it asks to be opened, instead of a form."""
 
 
 class Rule(_Action, frozen=True, kw_only=True, tag="rule"):

@@ -113,6 +113,7 @@ class Verbs(ActionVerbs):
         message: str,
         schema: dict[str, Any] | None = None,
         *,
+        url: str | None = None,
         session_id: str | None = None,
         turn_id: str | None = None,
         timeout_s: float | UnsetType | None = UNSET,
@@ -120,11 +121,12 @@ class Verbs(ActionVerbs):
         profile: str | None = None,
     ) -> Elicited:
         """Put a tool server's question to a person: `accept` with the content, `decline` where a person said no,
-        `cancel` for all else. `schema` is a flat JSON schema as MCP allows it.
+        `cancel` for all else. `schema` is a flat JSON schema as MCP allows it; `url` is a page to open instead.
 
-        Raises what `request` raises, and `InvalidInput` for a form that nobody could fill in.
+        Raises what `request` raises, and `InvalidInput` for a form that nobody could fill in or a page that cannot be
+        shown.
         """
-        action = Elicitation(server=server, message=message, schema=schema)
+        action = Elicitation(server=server, message=message, schema=schema, url=url)
         record = await self.request(
             action,
             session_id=session_id,

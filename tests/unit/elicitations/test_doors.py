@@ -176,7 +176,8 @@ async def test_on_the_console(tmp_path: Path) -> None:
         ann = await here.person()
         page = await ann.get("/console")
         assert "Question from jira (MCP server)" in page.text
-        assert "project (one of: web, api; required)" in page.text
+        assert "<label><bdi>project</bdi>" in page.text
+        assert '<option value="api">api</option>' in page.text
         assert ">Accept</button>" in page.text
         assert ">Decline</button>" in page.text
         told = await ann.decide(record, "once")
@@ -192,6 +193,71 @@ async def test_on_the_console(tmp_path: Path) -> None:
         content = {"project": "web", "token": TOKEN, "urgent": False, "days": 3}
         assert claimed.body["elicitation"] == {"action": "accept", "content": content}
         assert TOKEN not in (await ann.get(f"/console/r/{record['short_id']}")).text
+
+
+SEVERAL: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "tags": {
+            "type": "array",
+            "title": "Tags",
+            "items": {"anyOf": [{"const": "r", "title": "<b>Red"}, {"const": "g", "title": "Green"}]},
+            "minItems": 1,
+            "default": ["g"],
+        },
+        "due": {"type": "string", "format": "date"},
+        "days": {"type": "integer", "minimum": 0},
+        "offset": {"type": "integer"},
+    },
+    "required": ["tags"],
+}
+
+
+TITLED: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "days": {"type": "integer", "minimum": 1, "title": "How many days", "description": "How many days"},
+        "project": {"type": "string", "enum": ["web", "api"], "description": "Whose board?"},
+    },
+    "required": ["days"],
+}
+
+
+async def test_each_field_stands_once_on_the_console() -> None:
+    async with place() as here:
+        agent, ann, looker = await here.agent(), await here.person(), await here.person("ops")
+        record = await agent.ask(action={**ASKS, "schema": TITLED})
+        for path in ("/console", f"/console/r/{record['short_id']}"):
+            page = (await ann.get(path)).text
+            card = page[page.index("<article") : page.index("</article>")]
+            assert [card.count(each) for each in ("How many days", "Whose board?", ASKS["message"])] == [1, 1, 1]
+            assert "<bdi>days (whole number; at least 1; required)</bdi>" in card
+            assert "<bdi>may be left out · Whose board?</bdi>" in card
+        seen = (await looker.get("/console")).text
+        assert "days (whole number; at least 1; required) How many days" in seen, "who has no form reads all of it"
+
+
+async def test_a_choice_of_several_on_the_console() -> None:
+    async with place() as here:
+        agent = await here.agent()
+        record = await agent.ask(action={**ASKS, "schema": SEVERAL})
+        ann = await here.person()
+        page = (await ann.get("/console")).text
+        assert '<input type="checkbox" name="field-0" value="r"> <bdi>&lt;b&gt;Red</bdi>' in page
+        assert '<input type="checkbox" name="field-0" value="g" checked> <bdi>Green</bdi>' in page
+        assert '<input type="date" name="field-1"' in page
+        assert '<input type="text" inputmode="numeric" name="field-2"' in page
+        assert '<input type="text" name="field-3"' in page
+        told = await ann.decide(record, "once")
+        assert (told["how"], told["text"]) == ("refused", f"{record['short_id']}: tags must have at least 1 chosen.")
+        form = (await ann.get("/console")).fields("/console/decide", record["request_id"])
+        ticked = [("choice", "once"), ("field-0", "r"), ("field-0", "g"), ("field-1", "2026-02-28")]
+        told = await ann.script("/console/decide", [*form.items(), *ticked])
+        assert told["how"] == "done"
+        claim = {"digest": record["digest"], "claim_id": "c"}
+        claimed = await agent("POST", f"/v1/approvals/{record['request_id']}/claim", claim)
+        content = {"tags": ["r", "g"], "due": "2026-02-28"}
+        assert claimed.body["elicitation"] == {"action": "accept", "content": content}
 
 
 async def test_on_the_console_without_fields_one_press_answers() -> None:

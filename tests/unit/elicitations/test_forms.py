@@ -10,18 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff.actions import plain_text
-from signoff.elicitation import (
-    MAX_FIELDS,
-    Field,
-    check_schema,
-    checked,
-    choice_of,
-    field_line,
-    fields_of,
-    from_text,
-    needs_fields,
-    words,
-)
+from signoff.elicitation import check_schema, checked, choice_of, from_text, from_texts, needs_fields, words
+from signoff.elicitation_form import MAX_FIELDS, MAX_TEXT_CHARS, Field, field_line, fields_of
 from signoff.errors import InvalidInput
 from signoff.grammar import Approve, Deny, Loose, parse
 from signoff.model import Command, Elicitation
@@ -52,6 +42,15 @@ def ask(schema: dict[str, Any] | None = None) -> Elicitation:
         {"properties": {"a": {}}},
         {"properties": {"a": {"type": "object", "properties": {}}}},
         {"properties": {"a": {"type": "array"}}},
+        {"properties": {"a": {"type": "array", "items": {"type": "string"}}}},
+        {"properties": {"a": {"type": "array", "items": {"type": "string", "enum": []}}}},
+        {"properties": {"a": {"type": "array", "items": {"anyOf": []}}}},
+        {"properties": {"a": {"type": "array", "items": {"anyOf": [{"const": 1}]}}}},
+        {"properties": {"a": {"type": "array", "items": [{"enum": ["x"]}]}}},
+        {"properties": {"a": {"type": "array", "items": {"enum": ["x"]}, "minItems": 2}}},
+        {"properties": {"a": {"type": "array", "items": {"enum": ["x", "y"]}, "minItems": 2, "maxItems": 1}}},
+        {"properties": {"a": {"type": "integer", "minimum": 2, "maximum": 1}}},
+        {"properties": {"a": {"type": "string", "minLength": MAX_TEXT_CHARS + 1}}},
         {"properties": {"a": {"type": ["string", "null"]}}},
         {"properties": {"a": {"type": "string", "enum": []}}},
         {"properties": {"a": {"enum": [1, 2]}}},
@@ -145,6 +144,77 @@ def test_titled_choices() -> None:
     [field] = fields_of(schema)
     assert field.options == (("r", "Red"), ("g", "g"))
     assert from_text(field, "Red") == "r"
+
+
+TAGS = {
+    "type": "array",
+    "title": "Tags",
+    "items": {
+        "anyOf": [{"const": "r", "title": "Red"}, {"const": "g", "title": "Green"}, {"const": "a,b", "title": "A, B"}]
+    },
+    "minItems": 1,
+    "maxItems": 2,
+    "default": ["r"],
+}
+
+
+def of_several(**change: Any) -> Elicitation:
+    """A question with one choice of several."""
+    return ask({"properties": {"tags": {**TAGS, **change}}})
+
+
+def test_a_choice_of_several() -> None:
+    [field] = fields_of(of_several().schema)
+    assert (field.kind, field.options, field.min_items, field.max_items) == (
+        "choices",
+        (("r", "Red"), ("g", "Green"), ("a,b", "A, B")),
+        1,
+        2,
+    )
+    facts = 'at least 1 chosen; at most 2 chosen; default ["r"]; may be left out'
+    told = f"tags (any of: r (Red), g (Green), a,b (A, B); {facts}) Tags"
+    assert plain_text(of_several()).splitlines() == ["Which project?", told]
+    assert checked(of_several(), {"tags": ["g", "r"]}) == {"tags": ["g", "r"]}
+    untitled = ask({"properties": {"tags": {"type": "array", "items": {"type": "string", "enum": ["x", "y"]}}}})
+    assert words(untitled) == "Which project?\ntags (any of: x, y; may be left out)"
+    assert checked(untitled, {"tags": []}) == {"tags": []}
+    assert words(of_several(items={"enum": ["x"], "maxLength": 3})).endswith("}"), (
+        "what the line does not tell is shown"
+    )
+
+
+@pytest.mark.parametrize("value", [[], ["r", "g", "a,b"], ["r", "r"], ["x"], [1], [["r"]], "r", None, {"r": 1}])
+def test_what_is_no_choice_of_several(value: object) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        checked(of_several(), {"tags": value})
+    assert refused.value.param == "content.tags"
+
+
+def test_several_are_typed() -> None:
+    [field] = fields_of(of_several().schema)
+    for text, value in (
+        ("r", ["r"]),
+        (" Red , g ", ["r", "g"]),
+        ("A, B", ["a,b"]),
+        ('["a,b", "Red"]', ["a,b", "r"]),
+    ):
+        assert from_text(field, text) == value
+    for text in ("", "r, g, r", "blue", "[1]", "[", "a,b,r"):
+        with pytest.raises(InvalidInput):
+            from_text(field, text)
+
+
+def test_several_are_ticked_in_a_form() -> None:
+    [field] = fields_of(of_several().schema)
+    assert from_texts(field, ["g", "a,b"]) == ["g", "a,b"]
+    assert from_texts(field, []) is None, "left out"
+    [field] = fields_of(of_several(minItems=0).schema)
+    assert from_texts(field, []) == [], "the default is taken away"
+    [field] = fields_of({"properties": {"tags": TAGS}, "required": ["tags"]})
+    with pytest.raises(InvalidInput, match="at least 1 chosen"):
+        from_texts(field, [])
+    assert from_texts(Field(name="a", kind="integer"), ["1", "2"]) == 2
+    assert from_texts(Field(name="a", kind="string"), [""]) is None
 
 
 def test_people_read_every_field() -> None:

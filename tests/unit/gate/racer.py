@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 
 from signoff.broker import Broker
@@ -31,7 +32,11 @@ from signoff.stores.open import open_store
 
 T = TypeVar("T")
 STEPS = ("before the claim", "after the claim", "while it runs", "before the result")
-PROFILE = Profile(executors={"writer": ExecutorSettings(tools=("write",))})
+
+
+def profile_with(executor: ExecutorSettings) -> Profile:
+    """What a racer is registered for."""
+    return Profile(executors={"writer": executor})
 
 
 class Order(Struct):
@@ -40,7 +45,11 @@ class Order(Struct):
     url: str
     ids: list[str]
     lines: str
-    """The file that the executor appends to."""
+    """The file that the executor's function appends to."""
+    executor: ExecutorSettings = ExecutorSettings(tools=("write",))
+    """A program or an address; without either it is the function of this process."""
+    shuffled: bool = True
+    """Each racer tries the actions in an order of its own."""
     pause: str = ""
     """The step at which it stands still until it is killed."""
     reached: str = ""
@@ -72,9 +81,10 @@ class Racer:
         clock = SystemClock()
         store: Store = open_store(self.order.url, clock)
         watched: Any = Watched(store, self) if self.order.pause else store
-        profiles = {"default": PROFILE}
+        profiles = {"default": profile_with(self.order.executor)}
         executors = Executors(profiles, clock)
-        executors.register("default", "writer", self.write)
+        if not executors.has("default", "writer"):
+            executors.register("default", "writer", self.write)
         broker = Broker(watched, clock, profiles, lambda _: frozenset())
         staged = Staged(watched, broker, Executing(watched, clock, executors), clock)
         try:
@@ -110,8 +120,9 @@ class Watched:
 
 def main() -> None:
     """Race."""
-    order = Order(**json.loads(sys.stdin.readline()))
-    random.shuffle(order.ids)
+    order = msgspec.json.decode(sys.stdin.readline(), type=Order)
+    if order.shuffled:
+        random.shuffle(order.ids)
     print("ready", flush=True)
     sys.stdin.readline()
     print(json.dumps(asyncio.run(Racer(order).race())), flush=True)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import hashlib
-import hmac
 import json
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +18,7 @@ from aiohttp import web
 from tests.ports import free_port
 from tests.unit.core.harness import BY_ANN
 from tests.unit.gate.kept import MAIL, KeptWorld, profile_with
+from tests.unit.gate.receiver import SECRET, Receiver, receiver
 
 from signoff.clock import SystemClock
 from signoff.config import load_config
@@ -32,7 +30,8 @@ from signoff.model import replace
 from signoff.settings import ExecutorSettings, Profile
 from signoff.staged import state_of
 
-SECRET = "whsec_" + base64.b64encode(b"a secret of the tests, 32 bytes!").decode()
+__all__ = ["receiver"]
+
 CALL = Call(id="kept_1", profile="default", executor="x", action=MAIL, digest="d", session_id="job", gate_token="sgt_t")
 
 
@@ -193,56 +192,14 @@ async def test_functions_that_hang_leave_the_threads_of_the_loop_alone() -> None
 # --- addresses -------------------------------------------------------------------------------------
 
 
-class Receiver:
-    """A receiver of calls on loopback. `answer` says what becomes of each."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[dict[str, str], bytes]] = []
-        self.answer: Callable[[], web.StreamResponse | None] = web.Response
-        self.hold_s = 0.0
-        self.port = 0
-
-    async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Write the call down and answer."""
-        self.calls.append((dict(request.headers), await request.read()))
-        await asyncio.sleep(self.hold_s)
-        answer = self.answer()
-        if answer is None:
-            assert request.transport is not None
-            request.transport.close()
-            return web.Response()
-        return answer
-
-    def settings(self, **facts: Any) -> ExecutorSettings:
-        """An executor that posts here."""
-        url = f"http://127.0.0.1:{self.port}/run"
-        return ExecutorSettings(**{"tools": ("*",), "url": url, "secret": SECRET, "timeout_s": 3.0, **facts})
-
-
-@pytest.fixture
-async def receiver() -> AsyncIterator[Receiver]:
-    """A receiver that listens."""
-    made = Receiver()
-    app = web.Application()
-    app.router.add_post("/run", made.handle)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    made.port = runner.addresses[0][1]
-    yield made
-    await runner.cleanup()
-
-
 async def test_a_call_is_posted_signed_under_its_id(receiver: Receiver) -> None:
     ran = await executors(receiver.settings()).run(CALL)
     assert ran.state == "succeeded"
     ((headers, body),) = receiver.calls
     assert headers["Idempotency-Key"] == headers["webhook-id"] == "kept_1"
     assert abs(int(headers["webhook-timestamp"]) - time.time()) < 60
-    signed = f"kept_1.{headers['webhook-timestamp']}.".encode() + body
-    mac = hmac.new(base64.b64decode(SECRET.removeprefix("whsec_")), signed, hashlib.sha256).digest()
-    assert headers["webhook-signature"] == "v1," + base64.b64encode(mac).decode()
+    assert receiver.is_signed(headers, body)
+    assert not receiver.is_signed(headers, body + b" ")
     assert json.loads(body)["action"]["arguments"] == MAIL.arguments
 
 

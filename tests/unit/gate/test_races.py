@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,17 +16,23 @@ import pytest
 from tests.forked import Forked, fork_module
 from tests.unit.core.harness import BY_ANN
 from tests.unit.gate.kept import KeptWorld
-from tests.unit.gate.racer import PROFILE, STEPS, Order
+from tests.unit.gate.racer import STEPS, Order, profile_with
+from tests.unit.gate.receiver import Receiver, receiver
 
 from signoff.changes.staging import LEASE_S
 from signoff.model import Tool, replace
-from signoff.settings import ApprovalSettings, ToolGateSettings
+from signoff.settings import ApprovalSettings, ExecutorSettings, ToolGateSettings
 from signoff.staged import state_of
 from signoff.stores.open import open_store
 from signoff.testing.clock import FakeClock
 
+__all__ = ["receiver"]
+
 ROOT = Path(__file__).resolve().parents[3]
 WITHIN_S = 300.0
+FUNCTION = ExecutorSettings(tools=("write",))
+"""Run by a function of the racing process itself."""
+Ran = Callable[[Path], list[str]]
 
 
 @asynccontextmanager
@@ -35,7 +41,8 @@ async def kept_in(url: str, start: datetime | None = None) -> AsyncIterator[Kept
     clock = FakeClock(start or datetime.now(UTC))
     store = open_store(url, clock)
     gate = ToolGateSettings(require_approval=("write",), default_mode="deferred")
-    world = KeptWorld(store, clock, profile=replace(PROFILE, approvals=ApprovalSettings(tool_gate=gate)))
+    profile = replace(profile_with(FUNCTION), approvals=ApprovalSettings(tool_gate=gate))
+    world = KeptWorld(store, clock, profile=profile)
     try:
         yield world
     finally:
@@ -66,12 +73,25 @@ async def racer(order: Order) -> Forked:
     return process
 
 
-async def race(tmp_path: Path, processes: int, actions: int) -> None:
-    """Let processes race for actions, and count what was run."""
+def written(lines: Path) -> list[str]:
+    """The ids of the actions of which a line was written."""
+    return [line.split()[0] for line in lines.read_text().splitlines()]
+
+
+async def race(
+    tmp_path: Path,
+    processes: int,
+    actions: int,
+    executor: ExecutorSettings = FUNCTION,
+    ran: Ran = written,
+    *,
+    shuffled: bool = True,
+) -> None:
+    """Let processes race for actions, and count what was run: the ids in the file `lines`, as `ran` reads them."""
     url = f"sqlite://{tmp_path}/signoff.db"
     ids = await approved(url, actions)
     lines = tmp_path / "lines"
-    order = Order(url=url, ids=ids, lines=str(lines))
+    order = Order(url=url, ids=ids, lines=str(lines), executor=executor, shuffled=shuffled)
     racers = await asyncio.gather(*(racer(order) for _ in range(processes)))
     try:
         async with asyncio.timeout(WITHIN_S):
@@ -85,9 +105,7 @@ async def race(tmp_path: Path, processes: int, actions: int) -> None:
     told: Counter[str] = Counter()
     for out, _ in answers:
         told.update(json.loads(out))
-    written = [line.split()[0] for line in lines.read_text().splitlines()]
-    assert len(written) == actions
-    assert sorted(written) == sorted(ids)
+    assert sorted(ran(lines)) == sorted(ids), "each once"
     assert told["succeeded"] == actions
     assert set(told) <= {"succeeded", "running", "already_run"}
     assert sum(told.values()) == processes * actions
@@ -105,11 +123,36 @@ async def test_16_processes_race_for_200_actions(tmp_path: Path) -> None:  # 1.4
     await race(tmp_path, 16, 200)
 
 
+def read(lines: Path) -> list[str]:
+    """The ids of the calls that a program wrote down."""
+    return [json.loads(line)["id"] for line in lines.read_text().splitlines()]
+
+
+@pytest.mark.heavy
+async def test_16_processes_race_for_200_runs_of_a_program(tmp_path: Path) -> None:  # 1.4.9, 1.4.10
+    """The program appends the call that it reads to a file, in one write."""
+    command = ("sh", "-c", """printf '%s\\n' "$(cat)" >> "$0" """, str(tmp_path / "lines"))
+    await race(tmp_path, 16, 200, ExecutorSettings(tools=("write",), command=command), read)
+
+
+@pytest.mark.heavy
+async def test_4_processes_race_for_40_calls_of_an_address(tmp_path: Path, receiver: Receiver) -> None:  # 1.4.9, 1.4.10
+    """Each call is posted once, under its own id and with a signature that is right."""
+
+    def received(_: Path) -> list[str]:
+        assert all(receiver.is_signed(*call) for call in receiver.calls)
+        return [headers["Idempotency-Key"] for headers, _ in receiver.calls]
+
+    receiver.hold_s = 0.05  # with all in one order, each run is met by the other three
+    settings = receiver.settings(tools=("write",), timeout_s=60.0)
+    await race(tmp_path, 4, 40, settings, received, shuffled=False)
+
+
 @pytest.mark.parametrize(
-    ("step", "written", "ends"),
+    ("step", "count", "ends"),
     list(zip(STEPS, (0, 0, 1, 1), ("succeeded", "unknown", "unknown", "unknown"), strict=True)),
 )
-async def test_a_claimant_that_is_killed(tmp_path: Path, step: str, written: int, ends: str) -> None:  # 1.4.9
+async def test_a_claimant_that_is_killed(tmp_path: Path, step: str, count: int, ends: str) -> None:  # 1.4.9
     url = f"sqlite://{tmp_path}/signoff.db"
     (action,) = await approved(url, 1)
     lines, reached = tmp_path / "lines", tmp_path / "reached"
@@ -124,7 +167,7 @@ async def test_a_claimant_that_is_killed(tmp_path: Path, step: str, written: int
     finally:
         process.kill()
         await process.wait()
-    assert len(lines.read_text().splitlines()) == written
+    assert len(written(lines)) == count
     # Whoever comes next finds the claim standing, then lapsed; an action that was not claimed is run now.
     async with kept_in(url, datetime.now(UTC) + timedelta(seconds=1)) as world:
         world.start()
@@ -135,4 +178,4 @@ async def test_a_claimant_that_is_killed(tmp_path: Path, step: str, written: int
         await world.advance(300)
         assert state_of(await world.row(action)) == ends
         assert len(world.ran) == (1 if ends == "succeeded" else 0)
-    assert len(lines.read_text().splitlines()) == written
+    assert len(written(lines)) == count

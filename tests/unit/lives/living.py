@@ -8,16 +8,19 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from tests.unit.core.harness import ANN, BEN, BY_ANN, PLACE, World
+from tests.unit.core.harness import ANN, BEN, BY_ANN, PLACE
+from tests.unit.gate.kept import KEPT_PLACE, KeptWorld
+from tests.unit.lives import kept_model
 from tests.unit.lives import model as told
+from tests.unit.lives.keeping import EXECUTOR, KEPT_WEIGHTS, KeptDeeds, picked
 from tests.unit.lives.model import Model
 
 from signoff.broker import Ask
-from signoff.errors import ClaimRefused, Conflict, InvalidInput, SessionNotFound, TurnEnded, TurnNotFound
+from signoff.errors import ActionRefused, ClaimRefused, Conflict, InvalidInput, SessionNotFound, TurnEnded, TurnNotFound
 from signoff.model import ApprovalRequest, Cause, Command, Copy, Grant, Notifier, Session, Turn
 from signoff.ports import Store
 from signoff.rows import TABLES, request_key, session_key, turn_key
-from signoff.settings import Profile, SessionSettings
+from signoff.settings import ApprovalSettings, ExecutorSettings, Profile, SessionSettings, ToolGateSettings
 from signoff.testing.clock import START, FakeClock, settle
 
 T = TypeVar("T")
@@ -26,7 +29,15 @@ Step = tuple[str, int, int, int]
 
 IDLE_S = 1800
 PROFILE = Profile(
-    approvers={"fake": (ANN, BEN)}, sessions=SessionSettings(idle_expires_s=IDLE_S, daily_reset_at="09:40")
+    approvers={"fake": (ANN, BEN)},
+    sessions=SessionSettings(idle_expires_s=IDLE_S, daily_reset_at="09:40"),
+    approvals=ApprovalSettings(
+        cron_mode="defer",
+        unattended_mode="defer",
+        staged_destination=KEPT_PLACE,
+        tool_gate=ToolGateSettings(pending_ttl_hours=kept_model.KEPT_FOR / 3_600_000),
+    ),
+    executors={EXECUTOR: ExecutorSettings(kinds=("command",))},
 )
 LATE = 61_000
 """An idle session may start anew a minute late."""
@@ -62,21 +73,18 @@ WEIGHTS = {
     "drop": 1,
     "detach": 4,
     "advance": 3,
+    **KEPT_WEIGHTS,
 }
 DEEDS = tuple(name for name, weight in WEIGHTS.items() for _ in range(weight))
 
 
-def picked(things: Sequence[T], pick: int) -> T:
-    return things[pick % len(things)]
-
-
-class Life:
+class Life(KeptDeeds):
     """Both sides, and what there is to act on."""
 
     def __init__(self, store: Store, clock: FakeClock, *, sessions: int, look_every: int) -> None:
         """At most so many outermost sessions. Both sides are compared whole after every `look_every` steps."""
         self.store, self.clock = store, clock
-        self.world = World(store, clock, profile=PROFILE)
+        self.world = KeptWorld(store, clock, profile=PROFILE)
         self.model = Model(idle=IDLE_S * 1000, daily=(2_400_000, DAY))
         self._roots = sessions
         self._look_every = look_every
@@ -85,6 +93,7 @@ class Life:
         self._tasks: dict[str, asyncio.Task[ApprovalRequest]] = {}
         self._before = asyncio.all_tasks()
         self.happened: Counter[str] = Counter()
+        self.begin_keeping()
 
     # --- one step ------------------------------------------------------------------------------
 
@@ -123,14 +132,19 @@ class Life:
             found = said(await ours)
         except (SessionNotFound, TurnNotFound, InvalidInput):
             found = told.Unknown
+        except ActionRefused as error:
+            found = (kept_model.Refused, error.code)
         except (TurnEnded, ClaimRefused, Conflict):
             found = told.Refused
         try:
             expected = theirs()
         except (told.Unknown, told.Refused) as error:
             expected = type(error)
+        except kept_model.Refused as error:
+            expected = (type(error), *error.args) if error.args else told.Refused
         assert found == expected, (name, found, expected)
-        self.happened[f"{name} refused" if found in (told.Unknown, told.Refused) else name] += 1
+        refused = found in (told.Unknown, told.Refused) or isinstance(found, tuple)
+        self.happened[f"{name} refused" if refused else name] += 1
 
     # --- whom it concerns ----------------------------------------------------------------------
 
@@ -216,6 +230,8 @@ class Life:
             self._asked(question) if waits else self.world.broker.submit("default", question),
             lambda: self.model.ask(name, session, turn, words, timeout_s * 1000, waits=waits),
         )
+        if name in self.model.kept.actions:
+            await self.was_kept(name)
 
     async def _asked(self, question: Ask) -> None:
         task = asyncio.create_task(self.world.broker.ask("default", question))
@@ -419,6 +435,7 @@ class Life:
                     ended = task.result()
                     assert (ended.outcome, ended.cause) == (question.outcome, question.cause)
                     assert ended.may_run is (question.outcome == "approved"), question
+        await self.look_at_kept()
         for name, turn in self.model.turns.items():
             found = await self.store.get(Turn, turn_key("default", name))
             assert found is not None
@@ -449,6 +466,7 @@ class Life:
                 found: list[Any] = await self.store.find(row, column, key)
                 assert found == [], (name, row)
         await self._no_live_copies()
+        await self.nothing_kept_is_left()
         kept = {
             (grant.request_id, grant.session_id) for grant in await self.world.broker.grants("default", limit=10**6)
         }

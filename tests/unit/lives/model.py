@@ -9,12 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tests.unit.lives.kept_model import Keeping
+
 TIMEOUT = "timeout"
 CLAIM_WITHIN = 300_000
 RESULT_WITHIN = 86_400_000
 NOTIFIER_GRACE = 30_000
 DENIAL_HOLDS = 600_000
 UNATTENDED = frozenset({"cron", "single_query", "webhook", "worker"})
+REFUSING = frozenset({"single_query"})
+"""Where nobody can answer, what is asked in these is refused; what is asked elsewhere is kept."""
 WITH_A_PLACE = frozenset({"chat", "cli"})
 
 Ending = tuple[str | None, str | None, str, str | None]
@@ -113,6 +117,7 @@ class Model:
         self.turns: dict[str, Turn] = {}
         self.questions: dict[str, Question] = {}
         self.grants: list[Grant] = []
+        self.kept = Keeping()
         self.denials: list[tuple[str, str, str | None, int]] = []
         """Session, action, turn and when."""
         self._of: dict[str, list[Question]] = {}
@@ -204,11 +209,13 @@ class Model:
         if asker.closed or ended is not None:
             question.outcome, question.cause = "cancelled", asker.cause if asker.closed else ended
         elif not self.attended(session):
-            question.outcome = "blocked"
+            question.outcome = "blocked" if self.line(session)[-1].kind in REFUSING else "staged"
         elif any(grant.action == action and grant.session in (session, None) for grant in self.grants):
             self._approve(question)
         elif self._denied(question):
             question.outcome = "denied"
+        if question.outcome == "staged":
+            self.kept.keep(name, self.now)
         self.questions[name] = question
         self._of.setdefault(session, []).append(question)
         if question.pending and waits and turn is not None:
@@ -411,12 +418,15 @@ class Model:
         ]
         times += [turn.until for turn in self.turns.values() if turn.ended is None and not turn.waits]
         times += [until for each in self.sessions.values() for until in each.clients.values() if until is not None]
+        kept = self.kept.next_due()
+        times += [] if kept is None else [kept]
         if self.daily is not None:
             times.append(self.daily[0])
         return min(times, default=None)
 
     def happen(self) -> None:
         """All that happens by itself at `now`."""
+        self.kept.happen(self.now)
         for question in self.questions.values():
             if question.pending and question.expires <= self.now:
                 self._end(question, TIMEOUT)

@@ -58,7 +58,7 @@ async def test_threads_that_wait_are_freed(gateway: Gateway, how: str) -> None: 
         answers.append(door.request(Command(command=command), session_id=session, turn_id=turn))
 
     asked = [("s", "t", "deploy x"), ("s", "t", "deploy x"), ("s", "t", "deploy y"), ("child", None, "deploy z")]
-    threads = [threading.Thread(target=work, args=each) for each in asked]
+    threads = [threading.Thread(target=work, args=each, daemon=True) for each in asked]
     for thread in threads:
         thread.start()
     async with asyncio.timeout(LIMIT_S):
@@ -66,8 +66,7 @@ async def test_threads_that_wait_are_freed(gateway: Gateway, how: str) -> None: 
             await asyncio.sleep(0.01)
     cause, end = ENDS[how]
     await end(gateway)
-    for thread in threads:
-        await asyncio.to_thread(thread.join, LIMIT_S)
+    await asyncio.gather(*(asyncio.to_thread(thread.join, LIMIT_S) for thread in threads))
     assert not any(thread.is_alive() for thread in threads)
     causes = {answer.session_id: answer.cause for answer in answers}
     assert causes == {"s": cause, "child": "parent_ended" if how == "turn" else cause}

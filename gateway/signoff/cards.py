@@ -16,8 +16,9 @@ from signoff.changes.deciding import offered
 from signoff.changes.repeats import ASK_AGAIN
 from signoff.clipping import clip, cut_reason, units
 from signoff.display import shown
-from signoff.durations import clock, duration, window
+from signoff.durations import clock, window
 from signoff.elicitation import needs_fields
+from signoff.elicitation_page import host_of, leads_away, page_of
 from signoff.kept_words import DID_RUN, kept_line
 from signoff.model import (
     ApprovalRequest,
@@ -109,6 +110,7 @@ def card_blocks(
         headline(row, bold=True),
         *_place(row),
         action_block(row, text),
+        *page_blocks(row),
         *[Block("text", (Span(line),)) for line in _fact_lines(row, copy, facts, hidden=hidden, attach=attach)],
         *_claim(row),
         _who(row, facts),
@@ -137,7 +139,8 @@ def _ended_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) 
 def ended_blocks(row: ApprovalRequest, copy: Copy, facts: Facts) -> tuple[Block, ...]:
     """What an ended question's card says: status lines on top, the action kept."""
     text, _ = action_text(row)
-    return (*_votes(row, facts, copy), headline(row, bold=False), action_block(row, text), foot(row, facts.console))
+    head = (*_votes(row, facts, copy), headline(row, bold=False))
+    return (*head, action_block(row, text), *page_blocks(row), foot(row, facts.console))
 
 
 def undo_shown(row: ApprovalRequest, now: datetime) -> bool:
@@ -224,6 +227,21 @@ def action_block(row: ApprovalRequest, text: str) -> Block:
     return Block("code", (Span(text),), language="diff" if isinstance(row.action, FileWrite) else None)
 
 
+def page_blocks(row: ApprovalRequest) -> tuple[Block, ...]:
+    """The page that a server wants opened: its host in words of our own, and a link. The link is whole even where the
+    text of the address is masked, since with a part of it nobody could open the page."""
+    address = page_of(row)
+    if not address:
+        return ()
+    host = host_of(address)
+    before, after = t("fact.page", host="\x01").split("\x01")
+    where = Block("text", (Span(before), Span(host, "bold"), Span(after)))
+    if not leads_away(address):
+        return (where, Block("text", (Span(t("fact.page_here")),)))
+    masked = lines_of(t("fact.page_masked")) if shown(address, prose=True) != address else ()
+    return (where, *masked, Block("text", (Span(t("fact.page_open", host=host), "link", href=address),)))
+
+
 def action_text(row: ApprovalRequest) -> tuple[str, int]:
     """The action as the card shows it, and how many of its characters are hidden: head and tail, never a silent cut."""
     file = f"{row.short_id}.txt"
@@ -253,7 +271,7 @@ def _fact_lines(row: ApprovalRequest, copy: Copy, facts: Facts, *, hidden: int, 
             )
         )
     if facts.denied_like is not None and facts.denied_like.decided_by:
-        lines.append(asked_again(row, facts.denied_like))
+        lines.append(denied_before(row, facts.denied_like, facts.now))
     if isinstance(row.action, Code) and row.rule_keys:
         lines += [shown(line, prose=True) for line in row.why[:MAX_SEEN]]
     if copy.note:
@@ -274,11 +292,12 @@ def _fact_lines(row: ApprovalRequest, copy: Copy, facts: Facts, *, hidden: int, 
     return lines
 
 
-def asked_again(row: ApprovalRequest, before: ApprovalRequest) -> str:
-    """That a person denied something alike not long before this was asked."""
-    passed_s = (row.created_at - (before.decided_at or row.created_at)).total_seconds()
-    person = person_name(before.decided_by[0])
-    return t("fact.asked_again", person=person, duration=duration(max(passed_s, 0.0)), id=before.short_id)
+def denied_before(row: ApprovalRequest, before: ApprovalRequest, now: datetime) -> str:
+    """That a person denied the same or something alike not long before this was asked. When is a clock time: the line
+    stays as it is while the card stands."""
+    key = "fact.asked_again" if before.digest == row.digest else "fact.denied_alike"
+    when = clock(before.decided_at or before.created_at, now=now)
+    return t(key, person=person_name(before.decided_by[0]), clock=when, id=before.short_id)
 
 
 def _claim(row: ApprovalRequest) -> tuple[Block, ...]:

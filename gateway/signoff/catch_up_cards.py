@@ -15,7 +15,7 @@ from signoff.wording import agent_name, t
 
 WANT_ASKED, OPEN = "want_asked", "open"
 """The choices on it. The revision in a button's token is the place of its line."""
-ROOM_UNITS = 200
+ROOM_UNITS = 300
 """What the lines leave free of a message, for its head and the platform's markup."""
 CLOCK_UNITS = 16
 """A clock that the reader's app localises takes so many in the message."""
@@ -75,7 +75,7 @@ def head(absence: Absence, now: datetime) -> Block:
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """`2 timeout, 1 blocked`."""
+    """`2 questions ran out of time, 1 action was blocked`."""
     return ", ".join(t(f"catch_up.count.{kind}", count=count) for kind, count in counts.items())
 
 

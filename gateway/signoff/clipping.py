@@ -71,6 +71,17 @@ def clip(
     return Clipped(text=text[:head_end] + _middle(note(hidden)) + text[tail_start:], hidden_chars=hidden)
 
 
+def folds(text: str, *, head_units: int, tail_units: int, head_lines: int, tail_lines: int) -> tuple[int, int]:
+    """Where a text that is folded in its middle has its head's end and its tail's beginning: between lines where there
+    are such, and never inside a character."""
+    head = _head_end(text, head_units, head_lines)
+    line = head + 1 if text[head : head + 1] == "\n" else text.rfind("\n", 0, head) + 1
+    head = line if line > head // 2 else head
+    tail = _tail_start(text, tail_units, tail_lines + text.endswith("\n"), head)
+    line = tail if text[tail - 1 : tail] == "\n" else text.find("\n", tail) + 1
+    return head, line if tail <= line < (tail + len(text)) // 2 else tail
+
+
 def cut(text: str, *, limit_units: int) -> Clipped:
     """Return the longest beginning of `text` that fits `limit_units`, without a mark; the caller reports the number."""
     end = len(text) if units(text) <= limit_units else _head_end(text, limit_units, len(text) + 1)

@@ -18,6 +18,7 @@ from signoff.changes.stopping import Stopped
 from signoff.clipping import units
 from signoff.display import shown
 from signoff.durations import clock
+from signoff.elicitation import needs_somebody
 from signoff.endings import done_answer
 from signoff.grammar import Unknown, Verb
 from signoff.kept_words import done_text, executor_name, what
@@ -221,6 +222,8 @@ def _all_line(line: Line, choice: str, now: datetime) -> str:
             return t(f"all.{word}_runs", id=row.short_id, count=row.runs, action=one_line(row.action))
         return t(f"all.{word}", id=row.short_id, action=one_line(row.action))
     name = numbered(row, counted_runs(row))
+    if line.left == "not_offered" and needs_somebody(row.action):
+        return t("all.left_own_answer", id=name)
     if line.left == "ended":
         return _left_ended(row, name, now)
     values: dict[str, str | int] = {"id": name}

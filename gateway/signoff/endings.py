@@ -16,7 +16,7 @@ from signoff.changes.bypassing import BYPASS
 from signoff.changes.grants import time_box
 from signoff.changes.passing import GATED as TOOL_GATE
 from signoff.display import shown
-from signoff.durations import clock, duration, duration_long, window, window_long
+from signoff.durations import clock, duration_long, window, window_long
 from signoff.elicitation import elicited
 from signoff.model import Actor, ApprovalRequest, Block
 from signoff.policy.protected import PROTECTED_KEY
@@ -130,7 +130,9 @@ def _approved_message(row: ApprovalRequest, now: datetime) -> str:
         if cause == "changed_since_review":
             return t("agent.not_run.changed", file=first_operand(row))
         return t(f"agent.not_run.{cause or 'reported'}")
-    if state in ("succeeded", "failed", "unknown"):
+    if state in ("succeeded", "failed"):
+        return t(f"agent.claim.already_{state}")
+    if state == "unknown":
         return t("agent.claim.already_claimed")
     by = row.decided_by[0] if row.decided_by else Actor(type="system")
     if by.type == "grant":
@@ -192,8 +194,8 @@ def user_summary(row: ApprovalRequest, now: datetime) -> str:
     if row.outcome == "denied":
         name, table = people(row.decided_by), f"summary.{no_word(row)}"
         if row.repeat_of:
-            passed = duration(since_denied_s(row))
-            return t(f"{table}.repeat", person=name, duration=passed, id=row.repeat_short)
+            when = clock(row.repeat_at or row.created_at, now=now)
+            return t(f"{table}.repeat", person=name, clock=when, id=row.repeat_short)
         if row.reason:
             return t(f"{table}.reason", person=name, reason=shown(row.reason, prose=True))
         return t(f"{table}.person", person=name)

@@ -97,6 +97,14 @@ def run_line(row: ApprovalRequest, now: datetime) -> str:
     return ""
 
 
+def executor_missing(row: ApprovalRequest, now: datetime) -> str:
+    """Of an approved one that waits: that no gateway has its executor, and what to do."""
+    if row.claim_by is None:
+        return "⚠️ " + t("execution.kept.executor_missing_no_end", executor=executor_name(row))
+    when = clock(row.claim_by, now=now)
+    return "⚠️ " + t("execution.kept.executor_missing", executor=executor_name(row), clock=when)
+
+
 def _unknown(row: ApprovalRequest, cause: str, executor: str) -> str:
     if row.superseded_by is not None:
         return t("execution.kept.again", id=row.again_as)

@@ -25,7 +25,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.browser.house import House, enter
 
 PEOPLE, BROWSERS, QUESTIONS, DECISIONS = 50, 4, 1000, 10
-SHOWS_WITHIN_S, MORE_MB = 1.0, 60.0
+SHOWS_WITHIN_S, MORE_MB = 1.0, 40.0
 BACK_WITHIN_MS = 40_000
 SHOWN = """(id) => new Promise((done) => {
   const ended = () => document.getElementById(id)?.dataset.pending === "0";

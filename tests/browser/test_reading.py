@@ -142,6 +142,20 @@ async def test_everything_that_is_pressed_is_large_enough(browser: Browser, hous
         assert small == [], path
 
 
+async def test_the_tabs_stand_in_one_row_on_a_phone(browser: Browser, house: House) -> None:
+    page = await enter(browser, house, viewport={"width": 360, "height": 740})
+    for path in PATHS:
+        await page.goto(f"{house.api}/console{path}")
+        rows = await page.evaluate(
+            """() => {
+              document.querySelector("[data-count]").textContent = "1,000";
+              const tabs = [...document.querySelectorAll(".top nav a")];
+              return new Set(tabs.map((each) => each.getBoundingClientRect().top)).size;
+            }"""
+        )
+        assert rows == 1, path
+
+
 async def test_who_looks_sees_no_buttons(browser: Browser, house: House) -> None:
     record = await house.ask("git push --force origin main")
     page = await enter(browser, house, view=True, principal=None)
@@ -162,3 +176,25 @@ async def test_the_history_is_found_again_by_its_link(browser: Browser, house: H
     await page.get_by_role("button", name="Find").click()
     await page.get_by_role("link", name=record["short_id"]).click()
     await expect(page.locator(".story")).to_contain_text("Denied by ana, not run.")
+
+
+@pytest.mark.parametrize("script", [True, False])
+async def test_a_long_action_says_that_it_goes_on_and_opens_by_keyboard(
+    browser: Browser, house: House, script: bool
+) -> None:
+    steps = "\n".join(f"echo step {number} of a long night" for number in range(40))
+    record = await house.ask(f"{steps}\ngit push --force origin main")
+    page = await enter(browser, house, java_script_enabled=script, viewport={"width": 360, "height": 740})
+    card = page.locator(f"#r-{record['short_id']}")
+    code = card.get_by_role("group", name="The action")
+    await expect(code.get_by_text("git push --force origin main")).to_be_visible()
+    await expect(code.get_by_text("echo step 20 of a long night")).to_be_hidden()
+    more = card.locator("summary", has_text="28 more lines")
+    await more.focus()
+    await page.keyboard.press("Enter")
+    await expect(code.get_by_text("echo step 20 of a long night")).to_be_visible()
+    assert await overflow(page) == []
+    await page.keyboard.press("Tab")
+    await expect(card.get_by_role("link", name="Whole story")).to_be_focused()
+    await page.keyboard.press("Tab")
+    await expect(card.get_by_role("button", name="Approve once")).to_be_focused()

@@ -17,7 +17,7 @@ from signoff.kept_words import again_text, run_again_line
 from signoff.model import ApprovalRequest
 from signoff.rows import request_key
 from signoff.server.core import Core
-from signoff.wording import t
+from signoff.wording import safe_name, t
 
 PAGE = 500
 ENDED = 30
@@ -44,6 +44,14 @@ async def link(core: Core, profile: str, pending: list[ApprovalRequest]) -> str:
     if not await core.staged.actions(profile, limit=1):
         return ""
     return t("console.staged.link", count=sum(row.stages is not None for row in pending))
+
+
+async def stuck(core: Core, profile: str) -> list[str]:
+    """A sentence for each executor that approved actions wait for and that no gateway has."""
+    return [
+        t("console.staged.stuck", count=each.waiting, executor=safe_name(each.executor))
+        for each in await core.staged.absent(profile)
+    ]
 
 
 def open_ones(rows: list[ApprovalRequest]) -> list[ApprovalRequest]:
@@ -74,6 +82,7 @@ async def show(desk: Desk, visit: Visit) -> web.StreamResponse:
         started=cards[len(wanted) : len(wanted) + len(started)],
         ended=cards[len(wanted) + len(started) :],
         count=len(wanted),
+        stuck=await stuck(desk.core, visit.seat.profile),
     )
 
 

@@ -18,10 +18,11 @@ from signoff.cards import REASONS, reason_cut
 from signoff.changes import deciding
 from signoff.changes.deciding import Decided, Ruling
 from signoff.changes.tapping import WAIT_LONGER_S
-from signoff.console.cards import long_action, needs_second_step
+from signoff.console.cards import needs_second_step, stays
 from signoff.console.reading import Reading
 from signoff.durations import clock as clock_text
-from signoff.elicitation import fields_of, from_text
+from signoff.elicitation import from_texts
+from signoff.elicitation_form import fields_of
 from signoff.errors import ChoiceNotOffered, InvalidInput, NotPermitted, RequestNotFound, UndoTooLate
 from signoff.model import Actor, ApprovalRequest, Elicitation, Person, replace
 from signoff.ports import Tx
@@ -44,7 +45,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     reason_choice: str = ""
     confirmed: bool = False
     filled: tuple[tuple[int, str], ...] = ()
-    """What was filled into the fields of a server's question, by their places."""
+    """What was filled into the fields of a server's question, by their places: of a choice of several each option."""
 
 
 class Told(Struct, frozen=True, kw_only=True):
@@ -191,18 +192,15 @@ class Answering:
             return row, "not_shown", None
         if row.outcome is not None:
             return row, "ended", None
-        if choice != "deny" and row.severity == "critical":
-            return row, "critical", None
-        if choice != "deny" and row.stages is not None:
-            return row, "kept", None
-        if choice != "deny" and long_action(row):
-            return row, "no_text", None
+        why = stays(row) if choice != "deny" else None
+        if why is not None:
+            return row, why, None
         word = "once_all" if choice != "deny" and asked.counted and row.waiters else choice
         ruling = self._ruling(row, word, actor, reason="", upto=asked.upto, counted=asked.counted)
         try:
             return row, "", deciding.decide(tx, profile, row.request_id, ruling)
         except ChoiceNotOffered:
-            return row, "not_offered", None
+            return row, "own", None
 
     def _line(self, row: ApprovalRequest, why: str, decided: Decided | None) -> str:
         name = row.short_id
@@ -217,8 +215,6 @@ class Answering:
         ended = decided.row if decided is not None else row
         if why in ("", "ended"):
             return t("all.left_ended", id=name, outcome=t(f"outcome_word.{answer_word(ended)}"))
-        if why == "not_offered":
-            return t("all.left_not_offered", id=name, choice=t("button.once"))
         return t(f"console.left.{why}", id=name)
 
 
@@ -226,8 +222,12 @@ def _content(row: ApprovalRequest, choice: str, filled: tuple[tuple[int, str], .
     """What was filled into the form of a server's question. Raises `InvalidInput` naming the field."""
     if not isinstance(row.action, Elicitation) or choice == "deny":
         return None
-    fields = fields_of(row.action.schema)
-    return {fields[place].name: from_text(fields[place], text) for place, text in filled if place < len(fields)}
+    texts: dict[int, list[str]] = {}
+    for place, text in filled:
+        texts.setdefault(place, []).append(text)
+    fields = enumerate(fields_of(row.action.schema))
+    content = {field.name: from_texts(field, texts.get(place, ())) for place, field in fields}
+    return {name: value for name, value in content.items() if value is not None}
 
 
 def _reason(asked: Asked) -> tuple[str, str, int]:

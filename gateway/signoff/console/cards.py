@@ -11,32 +11,47 @@ from typing import Literal
 
 from msgspec import Struct
 
-from signoff.actions import one_line, plain_text, whole_text
-from signoff.cards import REASONS, asked_again, headline_text
+from signoff import elicitation
+from signoff.actions import plain_text, whole_text
+from signoff.cards import REASONS, denied_before, headline_text
 from signoff.changes.common import unsure
 from signoff.changes.deciding import offered
 from signoff.changes.grants import time_box
 from signoff.clipping import clip
+from signoff.console.about import About, about
+from signoff.console.judged import judged
 from signoff.console_adapter import PLATFORM
 from signoff.display import shown
 from signoff.durations import clock, window
-from signoff.elicitation import Field, field_line, fields_of
-from signoff.kept_words import kept_text
-from signoff.model import ApprovalRequest, Code, Elicitation, FileWrite, Rule, Severity, Tool
+from signoff.elicitation_form import Field, field_hint, fields_of
+from signoff.elicitation_page import host_of, page_of
+from signoff.kept_words import executor_missing, executor_name, kept_text
+from signoff.model import Action, ApprovalRequest, Code, Command, Elicitation, Rule, Severity, Tool
 from signoff.settings import Profile
 from signoff.statuses import MARKS, execution_line, status_blocks
 from signoff.visible import invisible_count, lookalikes
-from signoff.whys import why_lines
-from signoff.wording import PlaceTitle, agent_name, always_words, deny_label, once_label, person_name, safe_name, t
+from signoff.wording import (
+    PlaceTitle,
+    agent_name,
+    always_words,
+    deny_label,
+    granted_label,
+    once_label,
+    person_name,
+    safe_name,
+    t,
+)
 
 LISTED_CHARS = 16_000
 """A longer action is whole on its own page only: a list of such would hide what stands below it."""
-LONG_LINES, LONG_CHARS = 14, 1000
 SHAPES: dict[Severity, str] = {"low": "○", "medium": "◐", "high": "▲", "critical": "■"}
 RANKS: dict[Severity, int] = {"critical": 0, "high": 1, "medium": 2, "low": 3}
+_KEYBOARDS = {"integer": "numeric", "number": "decimal", "email": "email", "uri": "url"}
+"""What a phone shows for a field, by its format or kind."""
 BOX = "30m"
 
 May = Literal["decide", "look"]
+Stays = Literal["critical", "kept", "own", "no_text"]
 
 
 class Offer(Struct, frozen=True, kw_only=True):
@@ -48,7 +63,8 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 class FieldView(Struct, frozen=True, kw_only=True):
-    """One field of a form. `input` is `text`, `number`, `select` or such; `options` are values with their labels."""
+    """One field of a form. `input` is `text`, `date`, `select`, or `checks` for a choice of several; `mode` is the
+    keyboard that a phone shows for it. `options` are values with their labels, and `chosen` are those set already."""
 
     name: str
     input: str
@@ -57,6 +73,8 @@ class FieldView(Struct, frozen=True, kw_only=True):
     required: bool
     value: str
     options: tuple[tuple[str, str], ...]
+    mode: str = ""
+    chosen: tuple[str, ...] = ()
 
 
 class CardView(Struct, frozen=True, kw_only=True):
@@ -74,11 +92,8 @@ class CardView(Struct, frozen=True, kw_only=True):
     host: str
     cwd: str
     code: str
-    language: str
     whole: bool
     """Whether `code` is the whole action."""
-    line: str
-    """The action on one line."""
     facts: tuple[str, ...]
     claims: tuple[str, ...]
     who: str
@@ -92,10 +107,11 @@ class CardView(Struct, frozen=True, kw_only=True):
     """The label of the plain approval; empty where it is not on offer."""
     deny: str
     once_all: str
+    page: str
+    """The page that a server's question asks to be opened."""
     fields: tuple[FieldView, ...]
     """What a server's question asks to be filled in, beside the plain approval."""
     offers: tuple[Offer, ...]
-    reasons: tuple[tuple[str, str], ...]
     can_wait: bool
     can_undo: bool
     can_ask_again: bool
@@ -103,14 +119,19 @@ class CardView(Struct, frozen=True, kw_only=True):
     """Whether people are asked what became of a kept action of which nobody knows it."""
     kept: str
     """Of a kept action that waits: since when, who went on without it, and what approving does."""
+    stuck: bool
+    """Whether it is approved and cannot start."""
     repeats: str
     """The short id of the request whose denial was the answer to this one too."""
     box: Offer | None
     """A time box that stands in the open, for what people approve often."""
     decides: bool
-    why: tuple[str, ...]
+    about: About | None
+    """Who, when, why and so on; None where nobody reads it there."""
     counted: int
     upto: int
+    singly: bool
+    """Whether approving all that are listed leaves it."""
     places: tuple[str, ...]
 
     @property
@@ -119,9 +140,14 @@ class CardView(Struct, frozen=True, kw_only=True):
         return SHAPES[self.severity]
 
     @property
-    def long(self) -> bool:
-        """Whether the action is scrolled in a box of its own."""
-        return self.code.count("\n") > LONG_LINES or len(self.code) > LONG_CHARS
+    def reasons(self) -> tuple[tuple[str, str], ...]:
+        """The one-tap reasons of a denial, each with its label."""
+        return tuple((name, t(f"button.{name}")) for name in REASONS)
+
+    @property
+    def page_host(self) -> str:
+        """The host of that page."""
+        return host_of(self.page) if self.page else ""
 
     @property
     def verdict_mark(self) -> str:
@@ -149,14 +175,17 @@ class Beside(Struct, frozen=True, kw_only=True):
     """Whether that denial would still answer the same action."""
     profile: Profile | None = None
     """The settings, with the operator's own rules."""
+    executor_missing: bool = False
+    """Whether it is kept and has not started, and no gateway has its executor now."""
 
 
 def card_view(row: ApprovalRequest, beside: Beside, *, may: May, mine: bool, listed: bool) -> CardView:
     """The view of `row`. `mine`: this reader may take the approval back. `listed`: among others, so not too long."""
     code, whole = _action(row, listed=listed)
     pending = row.outcome is None
-    choices = offered(row) if pending and may == "decide" else ()
-    approving = choices if whole else ()
+    decides = pending and may == "decide"
+    approving = offered(row) if whole and decides else ()
+    fields = _fields(row) if "once" in approving else ()
     verdict, after = _status(row, beside)
     return CardView(
         id=row.request_id,
@@ -169,37 +198,42 @@ def card_view(row: ApprovalRequest, beside: Beside, *, may: May, mine: bool, lis
         headline=headline_text(row),
         host=safe_name(row.host) if row.host else "",
         cwd=shown(getattr(row.action, "cwd", None) or "", prose=True),
-        code=code,
-        language="diff" if isinstance(row.action, FileWrite) else "",
+        code=_beside_form(row.action) if fields else code,
         whole=whole,
-        line=one_line(row.action),
         facts=tuple(_facts(row, beside)),
         claims=tuple(_claims(row)),
         who=_who(row, beside.parent),
         expires_at=row.expires_at if pending else None,
-        until=_until(row, beside.now) if pending else "",
+        until=_until(row, beside.now),
         verdict=verdict,
         after=after,
         grant_id=row.grant_id or "",
         once=once_label(row, row.waiters + 1) if "once" in approving else "",
         deny=deny_label(row, row.waiters + 1),
-        fields=_fields(row) if "once" in approving else (),
+        page=page_of(row),
+        fields=fields,
         once_all=t("button.once_all", count=row.waiters + 1) if "once_all" in approving and row.waiters else "",
         offers=tuple(_offers(row, approving)),
-        reasons=tuple((name, t(f"button.{name}")) for name in REASONS),
         can_wait=row.expires_at is not None,
         can_undo=mine and undoable(row),
         can_ask_again=may == "decide" and beside.holds and (not listed or _asked_again_since(row)),
         can_settle=may == "decide" and unsure(row),
-        kept=kept_text(row, beside.now) if row.stages is not None and pending else "",
+        kept=_kept(row, beside),
+        stuck=beside.executor_missing and not pending,
         repeats=row.repeat_short if row.outcome == "denied" else "",
         box=_box(row) if _offers_box(row, approving) else None,
-        decides=pending and may == "decide",
-        why=tuple(why_lines(row, beside.profile)),
+        decides=decides,
+        about=_about(row, beside) if decides or not listed else None,
         counted=row.waiters,
         upto=row.last_follow_no,
+        singly=stays(row) is not None,
         places=tuple(safe_name(str(place)) for place in row.delivered_to if place.platform != PLATFORM),
     )
+
+
+def _about(row: ApprovalRequest, beside: Beside) -> About:
+    who, until = _who(row, beside.parent), _until(row, beside.now)
+    return about(row, judged(row, beside.profile or Profile(), reaching=False), who=who, until=until, now=beside.now)
 
 
 def undoable(row: ApprovalRequest) -> bool:
@@ -224,9 +258,25 @@ def _action(row: ApprovalRequest, *, listed: bool) -> tuple[str, bool]:
     return clip(text, note=lambda n: t("clip.hidden_with_link", count=n)).text, False
 
 
+def _beside_form(action: Action) -> str:
+    """A server's question without its fields, which stand in the form."""
+    return shown(elicitation.words(action, with_fields=False), prose=True) if isinstance(action, Elicitation) else ""
+
+
 def long_action(row: ApprovalRequest) -> bool:
     """Whether it is so long that it is approved beside its whole text only, which no list shows."""
     return len(plain_text(row.action)) > LISTED_CHARS
+
+
+def stays(row: ApprovalRequest) -> Stays | None:
+    """Why approving all that are listed leaves this one; None where it is approved with them."""
+    if row.severity == "critical":
+        return "critical"
+    if row.stages is not None:
+        return "kept"
+    if elicitation.needs_somebody(row.action) or "once" not in row.choices:
+        return "own"
+    return "no_text" if long_action(row) else None
 
 
 def _facts(row: ApprovalRequest, beside: Beside) -> list[str]:
@@ -240,7 +290,7 @@ def _facts(row: ApprovalRequest, beside: Beside) -> list[str]:
         person = person_name(before.decided_by[0])
         lines.append(t("fact.next_of", count=before.asked_runs, person=person, clock=when))
     if beside.denied_like is not None and beside.denied_like.decided_by:
-        lines.append(asked_again(row, beside.denied_like))
+        lines.append(denied_before(row, beside.denied_like, beside.now))
     raw = plain_text(row.action)
     unseen = invisible_count(raw)
     if unseen:
@@ -277,6 +327,8 @@ def _who(row: ApprovalRequest, parent: str | None) -> str:
 
 
 def _until(row: ApprovalRequest, now: datetime) -> str:
+    if row.outcome is not None:
+        return ""
     if row.timeout_s is None:
         return t("until.never")
     at = row.expires_at or now + timedelta(seconds=row.timeout_s)
@@ -296,7 +348,7 @@ def _status(row: ApprovalRequest, beside: Beside) -> tuple[str, tuple[str, ...]]
     if row.outcome == "denied":
         after += _denied(row, beside)
     if row.outcome == "approved":
-        after.append(execution_line(row, beside.now))
+        after.append(executor_missing(row, beside.now) if beside.executor_missing else execution_line(row, beside.now))
     if row.outcome == "blocked":
         by = row.decided_by[0] if row.decided_by else None
         after.append(t("status.setting_lift") if by is not None and by.setting else t("status.no_lift"))
@@ -312,6 +364,13 @@ def _denied(row: ApprovalRequest, beside: Beside) -> list[str]:
     elif row.asked_after is not None:
         lines.append(t("status.asked_after", clock=clock(row.asked_after, now=beside.now)))
     return lines
+
+
+def _kept(row: ApprovalRequest, beside: Beside) -> str:
+    if row.stages is None or row.outcome is not None:
+        return ""
+    missing = t("kept.executor_missing", executor=executor_name(row)) if beside.executor_missing else ""
+    return f"{kept_text(row, beside.now)} {missing}".strip()
 
 
 def _asked_again_since(row: ApprovalRequest) -> bool:
@@ -330,15 +389,28 @@ def _field(place: int, field: Field) -> FieldView:
     options = tuple((value, shown(title, prose=True)) for value, title in field.options)
     if field.kind == "boolean":
         options = (("yes", t("console.card.yes")), ("no", t("console.card.no")))
+    if field.kind == "choices":
+        kind = "checks"
+    else:
+        kind = "select" if options else "date" if field.format == "date" else "text"
+    chosen = field.default if kind == "checks" and isinstance(field.default, list) else ()
     return FieldView(
         name=f"field-{place}",
-        input="select" if options else "text",
+        input=kind,
         label=shown(field.title or field.name, prose=True),
-        hint=shown(field_line(field), prose=True),
+        hint=shown(field_hint(field), prose=True),
         required=field.required,
         value="" if field.default is None else str(field.default) if not options else _default(field),
         options=options,
+        mode=_keyboard(field),
+        chosen=tuple(each for each in chosen if isinstance(each, str)),
     )
+
+
+def _keyboard(field: Field) -> str:
+    """None for a number that may be below zero: some have no sign on it."""
+    signed = field.kind in ("integer", "number") and (field.minimum is None or field.minimum < 0)
+    return "" if signed else _KEYBOARDS.get(field.format or field.kind, "")
 
 
 def _default(field: Field) -> str:
@@ -358,6 +430,9 @@ def _offers(row: ApprovalRequest, choices: tuple[str, ...]) -> list[Offer]:
     if "always" in choices:
         label, sentence = always_words(row)
         plain = label if needs_second_step(row, "always") else label.removesuffix("…")
+        exact = granted_label(row, "always")
+        if isinstance(row.action, Command) and row.label != exact:  # here a label has room for both
+            plain = t("console.card.always_both", label=exact, session=row.label)
         found.append(Offer(choice="always", label=plain, sentence=sentence))
     return found
 

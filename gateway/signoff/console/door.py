@@ -14,7 +14,7 @@ from signoff.console import absences, actions, bypassing, denials, entrance, for
 from signoff.console.desk import Desk
 from signoff.console.live import KEEPALIVE_S
 from signoff.console.visit import PATH, LoginNeeded, NotHere, Visit, away, html, json
-from signoff.errors import NotFound, SignoffError
+from signoff.errors import NotFound, SaveUnknown, SignoffError
 from signoff.server.core import Core
 from signoff.server.faults import MethodNotAllowed, RouteNotFound
 from signoff.wording import t
@@ -65,6 +65,7 @@ INSIDE: tuple[tuple[str, str, Handler], ...] = (
     ("POST", r"/console/catch-up/clear", absences.clear),
     ("POST", r"/console/drill", rehearsing.begin),
     ("GET", rf"/console/drills/{_ID}", rehearsing.show),
+    ("POST", rf"/console/drills/{_ID}/seen", rehearsing.seen),
     ("POST", r"/console/logout", entrance.leave),
 )
 """What needs a log-in; what a POST needs beyond that is checked here too, before its handler runs."""
@@ -148,8 +149,8 @@ class Console:
         if isinstance(error, LoginNeeded):
             return self._to_login(visit)
         if error.status >= 500:
-            log.error("console.failed: %s: %s", error.code, error.message)
-            return self._told(visit, t("tap.not_saved"), 503)
+            log.error("console.failed: %s: %s", error.code, error)
+            return self._told(visit, t("tap.save_unknown" if isinstance(error, SaveUnknown) else "tap.not_saved"), 503)
         if isinstance(error, NotFound):
             return self._told(visit, t("console.refused.not_found"), 404)
         status = error.answer if isinstance(error, NotHere) else error.status

@@ -15,11 +15,12 @@ import jinja2
 from markupsafe import Markup, escape
 from msgspec import Struct
 
+from signoff.console.folding import fold
 from signoff.durations import clock
 from signoff.wording import t
 
-REMEMBERED_CHARS = 8_000_000
-"""Drawn questions are kept for the next reader up to this many characters together."""
+REMEMBERED_BYTES = 8_000_000
+"""Drawn questions are kept for the next reader up to this many bytes together."""
 STATIC_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
 
 
@@ -65,10 +66,11 @@ class Drawing:
             lstrip_blocks=True,
             auto_reload=False,
         )
-        self._env.globals.update(t=t, asset=_address)
+        self._env.globals.update(t=t, asset=_address, fold=fold)
         self._env.filters.update(moment=self._moment, iso=_iso)
-        self._kept: OrderedDict[tuple[Any, ...], str] = OrderedDict()
-        self._chars = 0
+        self._kept: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
+        """As bytes, which are half as long: one character that is not of Latin-1 makes a whole text twice as long."""
+        self._bytes = 0
         self._place = secrets.token_hex(16)
         """Stands for the reader's form token in what several readers share."""
         self._next = secrets.token_hex(16)
@@ -84,17 +86,18 @@ class Drawing:
         known = self._kept.get(key)
         if known is not None:
             self._kept.move_to_end(key)
-            return known
+            return known.decode()
         drawn = make(self._place, self._next)
-        self._kept[key] = drawn
-        self._chars += len(drawn)
-        while self._chars > REMEMBERED_CHARS and len(self._kept) > 1:
-            self._chars -= len(self._kept.popitem(last=False)[1])
+        kept = self._kept[key] = drawn.encode()
+        self._bytes += len(kept)
+        while self._bytes > REMEMBERED_BYTES and len(self._kept) > 1:
+            self._bytes -= len(self._kept.popitem(last=False)[1])
         return drawn
 
     def known(self, key: tuple[Any, ...]) -> str | None:
         """What is kept for this key."""
-        return self._kept.get(key)
+        kept = self._kept.get(key)
+        return None if kept is None else kept.decode()
 
     def own(self, drawn: str, token: str, following: str = "/console") -> Markup:
         """A shared drawing for one reader, who goes back to the page `following` by its forms."""

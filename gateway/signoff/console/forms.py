@@ -12,13 +12,13 @@ from signoff.cards import headline_text
 from signoff.changes.stopping import Stopped
 from signoff.console import lists
 from signoff.console.answering import Asked, Told
-from signoff.console.cards import long_action, needs_second_step
+from signoff.console.cards import stays
 from signoff.console.desk import Desk
 from signoff.console.live import said
 from signoff.console.reveal import revealed
 from signoff.console.visit import NotHere, Visit, away, back_to, json
 from signoff.display import shown
-from signoff.elicitation import MAX_FIELDS
+from signoff.elicitation_form import MAX_FIELDS
 from signoff.errors import RequestNotFound
 from signoff.model import Actor, ApprovalRequest, Destination, Person
 from signoff.wording import agent_name, safe_name, t
@@ -41,7 +41,7 @@ async def decide(desk: Desk, visit: Visit) -> web.StreamResponse:
         reason=visit.field("reason"),
         reason_choice=visit.field("reason_choice"),
         confirmed=visit.field("confirmed") == "1",
-        filled=tuple((place, text) for place in range(MAX_FIELDS) if (text := visit.field(f"field-{place}"))),
+        filled=tuple((place, text) for place in range(MAX_FIELDS) for text in visit.fields(f"field-{place}") if text),
     )
     if not asked.reason_choice and not is_choice(asked.choice):
         raise NotHere("form", 400)
@@ -222,23 +222,30 @@ async def _second_step(desk: Desk, visit: Visit, row: ApprovalRequest, asked: As
 
 async def _all_second_step(desk: Desk, visit: Visit, listed: list[Asked]) -> web.StreamResponse:
     lines: list[str] = []
+    left: list[str] = []
     runs = 0
     for asked in listed:
         row = await desk.reading.get(visit.seat.profile, asked.request_id)
-        if row is None or row.outcome is not None or row.stages is not None:
+        if row is None or row.outcome is not None:
             continue
-        if needs_second_step(row, "once") or long_action(row):
+        why = stays(row)
+        if why is not None:
+            left.append(t(f"console.stays.{why}", id=row.short_id))
             continue
         runs += 1 + min(asked.counted, row.waiters)
         lines.append(f"{row.short_id} · {headline_text(row)}")
     if not lines:
-        raise NotHere("only_critical", 400)
+        raise NotHere("only_single", 400)
     fields = [("listed", f"{each.request_id} {each.digest} {each.counted} {each.upto}") for each in listed]
-    more = [t("pending.more", count=len(lines) - MOST_NAMED)] if len(lines) > MOST_NAMED else []
     return await step(
         desk, visit, "/console/all", t("console.all.sure", count=runs), t("console.all.yes", count=runs),
-        [*fields, ("choice", "once"), ("confirmed", "1")], lines=[*lines[:MOST_NAMED], *more],
+        [*fields, ("choice", "once"), ("confirmed", "1")], lines=_first(lines), left=_first(left),
     )  # fmt: skip
+
+
+def _first(lines: list[str]) -> list[str]:
+    more = len(lines) - MOST_NAMED
+    return [*lines[:MOST_NAMED], t("pending.more", count=more)] if more > 0 else lines
 
 
 async def _session_step(desk: Desk, visit: Visit, session_id: str, what: str) -> web.StreamResponse:
@@ -253,8 +260,8 @@ async def step(
 ) -> web.StreamResponse:
     """A second step: a dialog for the script, else a page."""
     values = {
-        "action": action, "line": line, "label": label, "head": "", "code": "", "lines": [], "csrf": visit.token,
-        "choose": None, "hint": t("console.step_form.close_hint"),
+        "action": action, "line": line, "label": label, "head": "", "code": "", "lines": [], "left": [],
+        "csrf": visit.token, "choose": None, "hint": t("console.step_form.close_hint"),
         "fields": [*fields, ("next", back_to(visit.field("next")))], **more,
     }  # fmt: skip
     if visit.by_script:

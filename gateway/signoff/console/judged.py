@@ -12,7 +12,7 @@ from signoff.policy import Verdict
 from signoff.policy.explaining import Explanation, RuleSaid
 from signoff.policy.telling import TreeLine, tree
 from signoff.settings import Profile
-from signoff.whys import PERSON_RUNG, decided_line, explained, rules_now
+from signoff.whys import MAX_LINES, PERSON_RUNG, decided_line, explained, rules_now
 from signoff.wording import safe_name, t
 
 DEEPEST = 4
@@ -58,6 +58,8 @@ class Judged(Struct, frozen=True, kw_only=True):
     """A judgement in words; every text is masked."""
 
     title: str
+    sentence: str
+    """The title without the rules."""
     decided: str
     nodes: tuple[Node, ...]
     more: str
@@ -67,9 +69,23 @@ class Judged(Struct, frozen=True, kw_only=True):
     ladder: tuple[Step, ...] = ()
     digest: str = ""
 
+    @property
+    def first(self) -> tuple[Node, ...]:
+        """The commands that stand in the open: of many those that ask."""
+        if len(self.nodes) <= MAX_LINES:
+            return self.nodes
+        return tuple(node for node in self.nodes if node.verdict != "allow") or self.nodes[:MAX_LINES]
 
-def judged(row: ApprovalRequest, profile: Profile) -> Judged:
-    """How a request was judged: what was seen is read anew, what decided is as it was then."""
+    @property
+    def others(self) -> tuple[Node, ...]:
+        """The rest, which a reader opens."""
+        first = {node.number for node in self.first}
+        return tuple(node for node in self.nodes if node.number not in first)
+
+
+def judged(row: ApprovalRequest, profile: Profile, *, reaching: bool = True) -> Judged:
+    """How a request was judged: what was seen is read anew, what decided is as it was then. `reaching`: also how far
+    a standing approval would go."""
     found = explained(row, profile)
     now = rules_now(row, found, profile)
     notes = _notes(found)
@@ -77,15 +93,21 @@ def judged(row: ApprovalRequest, profile: Profile) -> Judged:
         notes += (t("why.changed", rules=", ".join(map(safe_name, now)) or "none"),)
     return Judged(
         title=_title(row.severity, row.description, row.rule_keys),
+        sentence=_sentence(row.severity, row.description),
         decided=decided_line(row),
         nodes=_nodes(found),
         more=_more(found),
         notes=notes,
         reach=reach(_asked(row.action, row), profile)
-        if row.rung in ("", PERSON_RUNG) and row.outcome != "blocked"
+        if reaching and row.rung in ("", PERSON_RUNG) and row.outcome != "blocked"
         else None,
         digest=t("why.digest", digest=row.digest),
     )
+
+
+def asking(why: Judged) -> tuple[str, ...]:
+    """The commands that rules ask about, as far as they are written out."""
+    return tuple(node.text.removesuffix("…") for node in why.nodes if node.verdict != "allow")
 
 
 def _asked(action: Action, said: ApprovalRequest | Verdict) -> Asked:
@@ -104,6 +126,7 @@ def foreseen(action: Action, found: Explanation, profile: Profile) -> Judged:
     verdict = found.verdict
     return Judged(
         title=_title(verdict.severity, verdict.description, verdict.rule_keys),
+        sentence=_sentence(verdict.severity, verdict.description),
         decided=_setting(verdict),
         nodes=_nodes(found),
         more=_more(found),
@@ -126,6 +149,10 @@ def _title(severity: Severity, description: str, keys: tuple[str, ...]) -> str:
     rule = ", ".join(map(safe_name, keys)) or "none"
     sentence = shown(description, prose=True)
     return t("why.title", severity=t(f"severity.{severity}"), sentence=sentence, rule=rule)
+
+
+def _sentence(severity: Severity, description: str) -> str:
+    return t("console.about.sentence", severity=t(f"severity.{severity}"), sentence=shown(description, prose=True))
 
 
 def _setting(verdict: Verdict) -> str:

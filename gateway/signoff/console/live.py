@@ -178,6 +178,8 @@ class Live:
             for channel in channels:
                 own = row.request_id if row is not None and channel.kind == "touch" else about
                 channel.told(event.type, event.seq, own, new=new)
+                if channel.kind == "cards" and event.type.startswith("drill."):
+                    channel.reload()
                 if event.type == "key.revoked" and event.data.get("key_id") == channel.seat.key_id:
                     channel.end()
 

@@ -11,6 +11,7 @@ from signoff import aside
 from signoff.console import absences, actions, lists, rehearsing
 from signoff.console import history as past
 from signoff.console import story as stories
+from signoff.console.cards import stays
 from signoff.console.desk import Desk
 from signoff.console.drawing import assets
 from signoff.console.live import Channel
@@ -19,7 +20,7 @@ from signoff.console.places import Where, choices, places_of, wanted
 from signoff.console.reading import LISTED, MOST_READ
 from signoff.console.reveal import hides
 from signoff.console.visit import HEADERS, PATH, NotHere, Visit, html
-from signoff.durations import duration
+from signoff.durations import clock, duration
 from signoff.errors import RequestNotFound
 from signoff.model import OUTCOMES, ApprovalRequest
 from signoff.record import approval_of
@@ -49,8 +50,9 @@ async def pending(desk: Desk, visit: Visit) -> web.StreamResponse:
         next=here,
         index=[(row.short_id, row.severity) for row in shown],
         listed=[f"{row.request_id} {row.digest} {row.waiters} {row.last_follow_no}" for row in shown],
-        approvable=sum(1 + row.waiters for row in shown if row.severity != "critical" and row.stages is None),
+        approvable=sum(1 + row.waiters for row in shown if stays(row) is None),
         staged=await actions.link(desk.core, seat.profile, every) if number == 1 else "",
+        stuck=await actions.stuck(desk.core, seat.profile) if number == 1 else [],
         runs=sum(1 + row.waiters for row in shown),
         number=number,
         before=number > 1,
@@ -59,6 +61,7 @@ async def pending(desk: Desk, visit: Visit) -> web.StreamResponse:
         most=MOST_READ,
         last=_last_answer(desk, ended),
         absent=await absences.strip(desk, seat.profile) if number == 1 else "",
+        rehearsed=await rehearsing.waiting(desk, seat.profile),
     )
     return response
 
@@ -70,7 +73,7 @@ async def _just_ended(desk: Desk, profile: str) -> list[ApprovalRequest]:
 
 def _last_answer(desk: Desk, ended: list[ApprovalRequest]) -> str:
     times = [row.decided_at for row in ended if row.decided_at is not None]
-    return duration((desk.core.clock.now() - max(times)).total_seconds()) if times else ""
+    return clock(max(times), now=desk.core.clock.now()) if times else ""
 
 
 async def card(desk: Desk, visit: Visit) -> web.StreamResponse:

@@ -10,7 +10,9 @@ from markupsafe import Markup
 
 from signoff import aside
 from signoff.broker import same_person
-from signoff.changes.repeats import HOLDS_FOR
+from signoff.changes import having
+from signoff.changes.repeats import still_holds
+from signoff.changes.staging import state_of
 from signoff.console.cards import RANKS, Beside, CardView, May, card_view
 from signoff.console.drawing import Drawing
 from signoff.console.seats import Seat
@@ -62,7 +64,7 @@ class Reading:
 
     async def card(self, row: ApprovalRequest, seat: Seat) -> str:
         """One question drawn for a list, with the place of the form token in it: see `Drawing.own`."""
-        key = (row.profile, row.request_id, *_ways(row, seat), _stamp(row))
+        key = (row.profile, row.request_id, *_ways(row, seat), _stamp(row), await self._executor_missing(row))
         known = self._drawing.known(key)
         if known is not None:
             return known
@@ -101,7 +103,14 @@ class Reading:
             denial=denial,
             holds=denial is not None and await self._holds(denial),
             profile=self._core.profiles.get(row.profile),
+            executor_missing=await self._executor_missing(row),
         )
+
+    async def _executor_missing(self, row: ApprovalRequest) -> bool:
+        """Whether it is a kept action that waits or was approved, and that no gateway could start now."""
+        if row.stages is None or state_of(row) not in ("waits", "approved"):
+            return False
+        return having.missing(row.executor, await self._core.staged.had(row.profile))
 
     async def denial(self, row: ApprovalRequest) -> ApprovalRequest | None:
         """The request that a person denied, for one that is denied: itself, or the one that it repeats."""
@@ -115,12 +124,10 @@ class Reading:
 
     async def _holds(self, denial: ApprovalRequest) -> bool:
         """Whether that denial would answer the same action if it were asked for now."""
-        if denial.lifted_by is not None:
-            return False
-        if denial.turn_id is None:
-            return self._core.clock.now() - (denial.decided_at or denial.created_at) <= HOLDS_FOR
-        turn = await self._core.store.get(Turn, turn_key(denial.profile, denial.turn_id))
-        return turn is not None and turn.ended_at is None
+        turn = None
+        if denial.turn_id is not None:
+            turn = await self._core.store.get(Turn, turn_key(denial.profile, denial.turn_id))
+        return still_holds(denial, turn, self._core.clock.now())
 
 
 def _rank(row: ApprovalRequest) -> tuple[int, float]:

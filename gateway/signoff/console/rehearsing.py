@@ -1,4 +1,5 @@
-"""Drills from the console: rehearsal cards to every place in a chat that the settings name, and who tapped."""
+"""Drills in the console: rehearsal cards to every place that the settings name, those on its own pages, and who
+tapped."""
 
 from __future__ import annotations
 
@@ -9,10 +10,11 @@ from msgspec import Struct
 
 from signoff import drills
 from signoff.console.desk import Desk
-from signoff.console.forms import allowed, step
+from signoff.console.forms import allowed, done, step
 from signoff.console.visit import NotHere, Visit, away, json
 from signoff.console_adapter import PLATFORM
 from signoff.display import shown
+from signoff.drill_cards import person_of
 from signoff.durations import duration, window
 from signoff.durations import left as time_left
 from signoff.model import Destination
@@ -38,7 +40,7 @@ def places(desk: Desk, profile: str) -> list[Destination]:
     """Where a drill would go: the named places of the platforms that this gateway serves."""
     core = desk.core
     named = drills.named_places(core.profiles[profile])
-    return [each for each in named if each.platform != PLATFORM and (profile, each.platform) in core.adapters]
+    return [each for each in named if (profile, each.platform) in core.adapters]
 
 
 async def begin(desk: Desk, visit: Visit) -> web.StreamResponse:
@@ -76,6 +78,35 @@ async def show(desk: Desk, visit: Visit) -> web.StreamResponse:
         head=_head(found.places, found.ends_at, desk.core.clock.now()),
         again_s=SHOWN_AGAIN_S if waits else 0,
     )
+
+
+class Waiting(Struct, frozen=True, kw_only=True):
+    """A drill that waits on the console's own pages."""
+
+    id: str
+    who: str
+
+
+async def waiting(desk: Desk, profile: str) -> Waiting | None:
+    """The newest drill, while nobody has seen it here."""
+    last = await desk.past.last_drill(profile)
+    if last is None:
+        return None
+    found = await drills.report(desk.core.store, desk.core.clock, profile, last.drill_id)
+    if not any(_here(place) and place.state == "waiting" for place in found.places):
+        return None
+    return Waiting(id=found.drill_id, who=t("drill.who", person=person_of(found.by)))
+
+
+async def seen(desk: Desk, visit: Visit) -> web.StreamResponse:
+    """Somebody saw it here."""
+    actor = await allowed(desk, visit, "decide", None)
+    told = await drills.seen(desk.core.store, visit.seat.profile, visit.params[0], PLATFORM, actor)
+    return done(desk, visit, [told])
+
+
+def _here(place: drills.DrillPlace) -> bool:
+    return place.destination.partition(":")[0] == PLATFORM
 
 
 def _head(found: tuple[drills.DrillPlace, ...], ends_at: datetime, now: datetime) -> str:

@@ -155,9 +155,17 @@ class Visit:
             raise NotHere("stale_form", 403)
 
 
+class Page(web.Response):
+    """A page, let go of once it is sent: its connection stays open for the next one, and would hold all of it."""
+
+    async def write_eof(self, data: bytes = b"") -> None:
+        await super().write_eof(data)
+        self.body = None
+
+
 def html(text: str, status: int = 200, **headers: str) -> web.Response:
     """A page."""
-    return web.Response(
+    return Page(
         status=status,
         text=text,
         headers={**HEADERS, **headers, "Content-Type": "text/html; charset=utf-8"},

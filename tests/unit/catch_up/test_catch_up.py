@@ -32,7 +32,7 @@ async def test_who_comes_back_is_told_once_what_ended_meanwhile(world: Absent) -
     # Asked at 09:00, unanswered from 09:05 on.
     assert told.text.splitlines() == [
         "Nobody answered here, 09:05 UTC to 10:05 UTC:",
-        "1 timeout",
+        "1 question ran out of time",
         f"{row.short_id} timeout 09:05 UTC · rm -rf ./build · deploy-bot",
     ]
     assert [b.label for line in told.card.rows for b in line] == [f"Ask again: {row.short_id}"]
@@ -150,7 +150,7 @@ async def test_what_could_not_be_delivered_is_told_when_the_platform_is_back(wor
     told = await world.only()
     assert told.text.splitlines()[:3] == [
         "While nobody could answer, 09:00 UTC to 09:06 UTC:",
-        "1 notify failed",
+        "1 question reached nobody",
         f"{row.short_id} notify failed 09:00 UTC · terraform apply · deploy-bot",
     ]
     await world.life()
@@ -219,7 +219,7 @@ async def test_what_is_staged_waits_and_is_opened_from_the_message(world: Absent
     await world.passes(600)
     await world.life(place=FALLBACK)
     told = await world.only(FALLBACK)
-    assert told.text.splitlines()[1] == "1 blocked, 1 staged"
+    assert told.text.splitlines()[1] == "1 action was blocked, 1 action is kept and still waits"
     assert f"{question.short_id} staged 09:00 UTC, still waits · send_email · mailer" in told.text
     assert [[b.label for b in line] for line in told.card.rows] == [
         [f"Ask again: {blocked.short_id}", f"Open {question.short_id}"]
@@ -253,7 +253,7 @@ async def test_twenty_are_listed_and_the_rest_is_counted_with_the_console_s_addr
     await world.life()
     told = await world.only()
     lines = told.text.splitlines()
-    assert lines[1] == "125 blocked"
+    assert lines[1] == "125 actions were blocked"
     assert len(lines) == 2 + 20 + 1
     assert lines[-1] == "and 105 more: https://signoff.example/console/catch-up"
     assert [line.split()[0] for line in lines[2:-1]] == [row.short_id for row in rows[-20:]]

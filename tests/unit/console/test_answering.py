@@ -122,6 +122,7 @@ async def test_a_grant_says_how_wide_it_is_and_is_revoked(here: Place) -> None:
     assert "in this session, until it ends." in page.text
     assert "in this session, for 30 min from the answer." in page.text
     assert "in any folder and any session of profile default, until revoked." in page.text
+    assert f">Always: this exact command, and {record['label']} in this session</button>" in page.text
     told = await person.decide(record, "session")
     assert told["how"] == "done"
     listed = await person.get("/console/grants")
@@ -334,6 +335,36 @@ async def test_approving_all_leaves_critical_ones_and_those_that_came_later(here
     assert any("critical" in line for line in told["lines"])
     found = [(await row_of(here, record)).outcome for record in (one, two, grave, late)]
     assert found == ["approved", "approved", None, None]
+
+
+FIELDS = {"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]}
+
+
+async def test_approving_all_neither_counts_nor_lists_what_a_person_accepts_for_itself(here: Place) -> None:
+    agent, person = await here.agent(), await here.person()
+    question = {"kind": "elicitation", "server": "jira", "message": "Which days?"}
+    form = await agent.ask(action={**question, "schema": FIELDS})
+    page = await agent.ask(action={**question, "url": "https://auth.example.com/in"})
+    grave = await critical(here, agent)
+    shown = await person.get("/console")
+    assert re.search(r'<button name="choice" value="once" hidden>', shown.text), "nothing of it is approved together"
+    assert len(re.findall(r"<article [^>]*data-singly", shown.text)) == 3
+    sure = await person.script("/console/all", [*await listed(person), ("choice", "once")])
+    assert (sure["how"], sure["text"]) == ("refused", "Each of these needs an answer of its own. Nothing was decided.")
+
+    plain = [await agent.ask(action={"kind": "command", "command": f"git push --force origin {n}"}) for n in "ab"]
+    assert "Approve 2 once…" in (await person.get("/console")).text
+    sent = [*await listed(person), ("choice", "once")]
+    sure = await person.script("/console/all", sent)
+    approved, _, left = sure["html"].partition("These stay:")
+    assert "2 runs are approved once, no grant is made." in approved
+    assert all(each["short_id"] in approved and each["short_id"] not in left for each in plain)
+    assert all(each["short_id"] in left and each["short_id"] not in approved for each in (form, page, grave))
+    assert f"{form['short_id']} · needs an answer of its own" in left
+    told = await person.script("/console/all", [*sent, ("confirmed", "1")])
+    assert "2 of 5 approved once" in told["text"]
+    for each in (form, page):
+        assert f"Left {each['short_id']} · it needs an answer of its own" in told["lines"]
 
 
 async def test_denying_all_takes_critical_ones_along(here: Place) -> None:

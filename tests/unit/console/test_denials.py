@@ -114,6 +114,35 @@ async def test_a_denial_that_holds_no_more_has_no_button(here: Place) -> None:
     assert LIFT in (await person.get(path)).text
 
 
+async def test_a_turn_of_one_question_ends_with_it_and_its_denial_goes_on(here: Place) -> None:
+    """As `signoff run` asks: in a turn of its own, which has ended when somebody reads of the denial."""
+    agent, person = await here.agent(), await here.person()
+
+    async def run() -> dict[str, Any]:
+        turn = (await agent("POST", "/v1/sessions/s1/turns", {"turn_id": f"one_{len(turns)}"})).body["turn_id"]
+        turns.append(turn)
+        return await agent.ask(action=DROP, turn_id=turn)
+
+    turns: list[str] = []
+    record = await run()
+    await person.decide(record, "deny")
+    assert (await agent("DELETE", f"/v1/turns/{turns[0]}")).status < 300
+    again = await run()
+    assert again["repeat_of"] == record["request_id"]
+    path = f"/console/r/{record['short_id']}"
+    page = await person.get("/console")
+    assert LIFT in page.text, "on its card"
+    assert (await person.script(LIFT, (await person.get(path)).fields(LIFT)))["how"] == "done"
+    assert (await run())["status"] == "pending"
+
+
+async def test_a_declined_question_of_a_server_is_put_anew_anyhow(here: Place) -> None:
+    agent, person = await here.agent(), await here.person()
+    record = await agent.ask(action={"kind": "elicitation", "server": "jira", "message": "May I?"})
+    await person.decide(record, "deny")
+    assert LIFT not in (await person.get(f"/console/r/{record['short_id']}")).text
+
+
 async def test_an_unknown_one_is_not_found(here: Place) -> None:
     person = await here.person()
     form = {**(await person.get("/console")).fields("/console/logout"), "id": "nothing"}

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.unit.console.test_live import watching
 from tests.unit.console.world import Place
 
 from signoff.changes import drilling
@@ -38,7 +39,7 @@ async def begun(here: Place, person: Any) -> str:
 
 
 async def test_a_drill_from_the_button_to_the_tap(stored: Place) -> None:
-    name_places(stored, OPS, "console:main", "elsewhere:1")
+    name_places(stored, OPS, "elsewhere:1")
     person = await stored.person()
     health = await person.get("/console/health")
     assert "There was none within 7 days." in health.text
@@ -76,7 +77,7 @@ async def test_the_script_is_led_there(here: Place) -> None:
 
 
 async def test_without_a_place_there_is_no_button(here: Place) -> None:
-    name_places(here, "console:main")
+    name_places(here, "elsewhere:1")
     person = await here.person()
     page = await person.get("/console/health")
     assert "so a drill has nowhere to go" in page.text
@@ -94,6 +95,39 @@ async def test_who_looks_begins_none(here: Place) -> None:
     csrf = page.fields("/console/logout")["csrf"]
     assert (await looker.post("/console/drill", {"csrf": csrf, "confirmed": "1"})).status == 403
     assert await events(here, "drill.started") == []
+
+
+async def test_on_the_console_it_stands_beside_what_waits_until_somebody_saw_it(here: Place) -> None:
+    name_places(here, OPS, "console:main", "console:night")
+    ann, looker = await here.person(), await here.person("ops")
+    assert "Drill: nothing will run" not in (await ann.get("/console")).text
+    first = await ann.post("/console/drill", (await ann.get("/console/health")).fields("/console/drill"))
+    page = str((await ann.post("/console/drill", first.fields("/console/drill"))).headers["Location"])
+    seen = f"{page}/seen"
+    looks = await looker.get("/console")
+    assert "Drill: nothing will run" in looks.text
+    assert seen not in looks.text
+    csrf = looks.fields("/console/logout")["csrf"]
+    assert (await looker.post(seen, {"csrf": csrf})).status == 403
+    told = await ann.script(seen, (await ann.get("/console")).fields(seen))
+    assert told["text"].startswith("Drill: seen by ann after ")
+    assert "Drill: nothing will run" not in (await ann.get("/console")).text
+    text = (await ann.get(page)).text
+    assert "2 of 3 places have seen it" in text
+    assert "by ann after" in text
+    own = (await ann.get("/console")).fields("/console/logout")["csrf"]
+    assert (await ann.post("/console/drills/drill_x/seen", {"csrf": own})).status == 404
+
+
+async def test_an_open_page_shows_it_at_once(here: Place) -> None:
+    name_places(here, "console:main")
+    ann, ben = await here.person(principal="ann"), await here.person(principal="ben")
+    async with watching(ben) as stream:
+        page = await begun(here, ann)
+        assert await stream.next("reload") == {}
+        seen = f"{page}/seen"
+        await ben.script(seen, (await ben.get("/console")).fields(seen))
+        assert await stream.next("reload") == {}
 
 
 @pytest.mark.parametrize("name", ["nothing", "drill_x", "%00"])

@@ -6,16 +6,17 @@ import re
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.console.test_answering import events
 from tests.unit.console.world import Page, Person, Place, place
 
-from signoff.changes import staging
+from signoff.changes import having, staging
 from signoff.changes.common import emit
 from signoff.changes.staging import Ran
 from signoff.console import actions
 from signoff.console.story import Step, copies_of, events_of, steps
-from signoff.model import ApprovalRequest, Copy, Destination, Session, Tool, replace
+from signoff.model import ApprovalRequest, Copy, Destination, Note, Session, Tool, replace
 from signoff.ports import Tx
 from signoff.rows import request_key
 from signoff.testing.clock import FakeClock
@@ -118,6 +119,48 @@ async def test_the_page_of_staged_ones_and_the_count_in_sessions(here: Place) ->
     assert "It did run" in page and "Run it again…" in page
     sessions = (await person.get("/console/sessions")).text
     assert '<a href="/console/staged">1 staged</a>' in sessions
+
+
+async def told_of(here: Place, at: Any) -> None:
+    """The gateways told last at that time that they have the executor."""
+    value = msgspec.json.encode({"mailer": at}).decode()
+    await here.core.store.transact(lambda tx: tx.put(Note(name=having.note_name("default"), value=value)))
+
+
+async def test_an_approved_one_whose_executor_no_gateway_has_says_so_and_what_to_do(here: Place) -> None:
+    person, row = await here.person(), await kept(here)
+    now = here.core.clock.now()
+    await told_of(here, now - having.HOLDS_FOR)
+    waits = "No gateway has executor mailer now, so it runs only once one has it."
+    assert waits in (await person.get("/console")).text
+    await told_of(here, now)
+    assert waits not in (await person.get("/console")).text
+    await decided(person, row, "once")
+    paths = ("/console", PAGE, f"/console/r/{row.short_id}")
+    for path in paths:
+        text = (await person.get(path)).text
+        assert "Waiting for executor mailer to start it." in text and "No gateway has executor" not in text, path
+    await told_of(here, now - having.HOLDS_FOR)
+    for path in paths:
+        text = (await person.get(path)).text
+        assert "No gateway has executor mailer now, so nothing starts it." in text, path
+        assert "Start the gateway that has it, and it runs. After " in text
+        assert "it lapses and must be asked again." in text and "Waiting for executor" not in text
+    for path in paths[:2]:
+        assert "1 approved action cannot start: no gateway has executor mailer now." in (await person.get(path)).text
+    await told_of(here, now)
+    for path in paths:
+        assert "No gateway has executor" not in (await person.get(path)).text, path
+    await here.core.store.transact(partial(_endless, row.request_id))
+    await told_of(here, now - having.HOLDS_FOR)
+    text = (await person.get(paths[2])).text
+    assert "Start the gateway that has it, and it runs.</p>" in text
+
+
+def _endless(request_id: str, tx: Tx) -> None:
+    row = tx.get(ApprovalRequest, request_key("default", request_id))
+    assert row is not None
+    tx.put(replace(row, claim_by=None))
 
 
 async def test_what_needs_somebody_is_seen_however_many_there_were(

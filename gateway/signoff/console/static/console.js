@@ -110,14 +110,17 @@
     if (!old && (!cards || !told.pending || told.fits === false || (pages && pages !== "1"))) return;
     if (old) {
       const open = all("details", old).map((each) => each.open);
-      const typed = all("input[name=reason], [name^=field-]", old).map((field) => [field.name, field.value]);
+      const typed = all("input[name=reason], [name^=field-]", old)
+        .map((field) => [field.name, field.value, field.checked]);
       const held = old.contains(document.activeElement);
       const focus = held && document.activeElement !== old ? focusPath(document.activeElement) : null;
       if (told.pending) {
         all("details", fresh).forEach((each, place) => { each.open = Boolean(open[place]); });
-        for (const [name, value] of typed) {
-          const field = find(`[name="${name}"]`, fresh);
-          if (field && value) field.value = value;
+        for (const [name, value, ticked] of typed) {
+          const fields = all(`[name="${name}"]`, fresh);
+          const box = fields.find((each) => each.type === "checkbox" && each.value === value);
+          if (box) box.checked = ticked;
+          else if (fields[0] && value) fields[0].value = value;
         }
       }
       old.replaceWith(fresh);
@@ -187,7 +190,7 @@
       form.append(field);
       const count = 1 + Number(value("counted"));
       runs += count;
-      if (card.dataset.severity !== "critical") approvable += count;
+      if (!("singly" in card.dataset)) approvable += count;
     }
     form.hidden = runs < 2;
     for (const [choice, count] of [["once", approvable], ["deny", runs]]) {

@@ -17,10 +17,9 @@ def drill_card(copy: Copy, signer: Signer) -> Card:
     drill = drill_of(copy)
     if drill.over:
         return Card(blocks=(_line(outcome_line(copy)),))
-    person = f"{drill.by[:1].upper()}{drill.by[1:]}"
     lines = (
         Block("text", (Span(t("drill.title"), "bold"),)),
-        _line(t("drill.who", person=person)),
+        _line(t("drill.who", person=person_of(drill.by))),
         _line(t("drill.tap")),
     )
     place = copy.destination
@@ -34,6 +33,11 @@ def outcome_line(copy: Copy) -> str:
     if drill.seen_by is None or seconds is None:
         return t("drill.nobody", duration=window(drill.wait_s))
     return t("drill.seen", person=seen_by(drill.seen_by), duration=duration(seconds))
+
+
+def person_of(by: str) -> str:
+    """Who rehearses, at the beginning of a sentence."""
+    return f"{by[:1].upper()}{by[1:]}"
 
 
 def seen_by(actor: Actor) -> str:

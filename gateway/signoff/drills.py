@@ -16,7 +16,7 @@ from signoff.destinations import parse_destination
 from signoff.drill_cards import outcome_line, seen_by
 from signoff.errors import DrillNotFound, InvalidInput
 from signoff.ids import new_id, row_id
-from signoff.model import Answer, Copy, Destination, Note, Tap
+from signoff.model import Actor, Answer, Copy, Destination, Note, Tap
 from signoff.ports import Clock, Store, Tx
 from signoff.settings import Profile
 from signoff.wording import t
@@ -42,6 +42,8 @@ class DrillReport(Struct, frozen=True, kw_only=True):
     """What came of a drill so far."""
 
     drill_id: str
+    by: str
+    """Who rehearses."""
     ends_at: datetime
     places: tuple[DrillPlace, ...]
 
@@ -59,7 +61,8 @@ async def begin(store: Store, profile: str, places: Sequence[Destination], *, by
     """Queue the cards; the drill's id. Raises `InvalidInput` for no place and for a wait out of bounds."""
     if not places:
         raise InvalidInput(
-            "The settings name no place in a chat; name one, or set approvals.fallback_destination.",
+            "The settings name no place to ask. Set approvals.fallback_destination, or name one with --to, such as "
+            "console:main.",
             param="destinations",
         )
     if not LEAST_S <= wait_s <= MOST_S:
@@ -87,6 +90,7 @@ async def report(store: Store, clock: Clock, profile: str, drill_id: str) -> Dri
     now = clock.now()
     return DrillReport(
         drill_id=drill_id,
+        by=drilling.drill_of(copies[0]).by,
         ends_at=drilling.drill_of(copies[0]).ends_at,
         places=tuple(_place(copy, now) for copy in copies),
     )
@@ -108,6 +112,23 @@ def _place(copy: Copy, now: datetime) -> DrillPlace:
         after_s=drilling.after_s(copy),
         error=copy.error if state in ("not_sent", "waiting") else None,
     )
+
+
+async def seen(store: Store, profile: str, drill_id: str, platform: str, actor: Actor) -> str:
+    """Somebody who may decide saw its cards on that platform, which has one view of all its places; how they stand
+    now, for people. Raises `DrillNotFound`."""
+
+    def change(tx: Tx) -> Copy | None:
+        note = tx.get(Note, drilling.note_name(profile, drill_id))
+        ids = msgspec.json.decode(note.value, type=list[str]) if note is not None else []
+        found = [copy for copy in (tx.get(Copy, each) for each in ids) if copy is not None]
+        pressed = [drilling.press(tx, copy, actor) for copy in found if copy.destination.platform == platform]
+        return pressed[0] if pressed else None
+
+    copy = await store.transact(change)
+    if copy is None:
+        raise DrillNotFound
+    return outcome_line(copy)
 
 
 async def tapped(store: Store, copy_id: str, tap: Tap, allowed: Allowed) -> Answer:

@@ -22,6 +22,8 @@ REQUEST_ID = re.compile(r"^[A-Za-z0-9_-]{1,64}\Z")
 ONE = "one"
 """The prefix of a turn that a client opens for a single question, where nobody told it of the agent's own turn."""
 
+_OWN = "cli"
+_OF_ASKER = re.compile(rf"^{_OWN}_[0-9a-f]{{10}}\.[A-Za-z0-9_-]{{16}}\Z")
 
 _Drawn = tuple[int, Callable[[int], bytes]]
 _drawn: ContextVar[_Drawn | None] = ContextVar("drawn", default=None)
@@ -58,6 +60,17 @@ def _draw() -> _Drawn:
 def of_one_question(turn_id: str | None) -> bool:
     """Whether no turn of the agent's is known: there is none, or one for this question alone."""
     return turn_id is None or turn_id.startswith(f"{ONE}_")
+
+
+def one_question_session(asker: str) -> str:
+    """An id for a session of one question. `asker` says who asks, and is no secret: what a person denies in one of an
+    asker's sessions holds in the next of them, and nothing else of them is shared."""
+    return f"{_OWN}_{hashlib.blake2b(asker.encode('utf-8', 'surrogateescape'), digest_size=5).hexdigest()}.{row_id()}"
+
+
+def asker_of(session_id: str) -> str:
+    """What the sessions of one asker have in common: the id itself, unless `one_question_session` made it."""
+    return session_id.partition(".")[0] if _OF_ASKER.match(session_id) else session_id
 
 
 def new_short() -> str:

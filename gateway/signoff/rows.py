@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from signoff.ids import asker_of
 from signoff.model import AllowlistEntry, ApprovalRequest, Copy, Destination, Grant, Key, Note, Notifier, Session, Turn
 
 R = TypeVar("R", bound=Struct)
@@ -144,9 +145,10 @@ def grant_key(profile: str, session_id: str | None, action_kind: str, name: str)
     return joined(profile, session_id or "", action_kind, name)
 
 
-def answered_key(profile: str, session_id: str, digest: str) -> str:
-    """The value of the column that finds what people answered about exactly this action in a session."""
-    return joined(profile, session_id, digest)
+def answered_key(r: ApprovalRequest) -> str:
+    """The value of the column that finds what people answered about exactly this action in a session, or in those that
+    an agent's commands had for one question each."""
+    return joined(r.profile, _asker(r), r.digest)
 
 
 def to_run_key(profile: str, executor: str) -> str:
@@ -154,9 +156,16 @@ def to_run_key(profile: str, executor: str) -> str:
     return joined(profile, executor)
 
 
-def denied_key(profile: str, session_id: str, likeness: str) -> str:
-    """The value of the column that finds what people denied in a session about actions like this."""
-    return joined(profile, session_id, likeness)
+def denied_key(r: ApprovalRequest) -> str:
+    """The value of the column that finds what people denied there about actions like this."""
+    return joined(r.profile, _asker(r), r.likeness)
+
+
+def _asker(r: ApprovalRequest) -> str:
+    """The session, or whose it is where it was for this question alone. Agents choose their ids, so that its name is
+    part of it: none gets to know what another one was denied."""
+    asker = asker_of(r.session_id)
+    return asker if asker == r.session_id else joined(asker, r.agent or "")
 
 
 # In these functions f-strings stand for `joined`, which would cost as much as all the rest of them.
@@ -169,8 +178,8 @@ def _request_columns(r: ApprovalRequest) -> Columns:
         return _staged_columns(r, short, session)
     if r.outcome is not None:
         denied = _denied(r)
-        answered = f"{session}\x1f{r.digest}" if denied or _approved_once(r) else None
-        like = f"{session}\x1f{r.likeness}" if denied and r.likeness else None
+        answered = answered_key(r) if denied or _approved_once(r) else None
+        like = denied_key(r) if denied and r.likeness else None
         if not _live(r):
             return short, profile, session, None, None, None, None, None, None, answered, like, None, None
         return (

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from signoff.cli.connect import Place, placed, with_client
-from signoff.cli.output import left, put_json, put_rows, summary
+from signoff.cli.output import left, put_json, put_rows
+from signoff.cli.summaries import summary
 from signoff.client import ActionRecord, Client
 from signoff.errors import RequestNotFound
 
@@ -25,6 +26,7 @@ _STATES = {
     "gone": "taken back, not run",
 }
 
+_GIVING = {"WHAT": 30, "SESSION": 0, "EXECUTOR": 0}
 _NOT_KEPT = (
     "No kept action with this id is known here. `signoff actions` lists them; --profile reaches another profile."
 )
@@ -57,7 +59,7 @@ def _list(place: Place) -> None:
         put_json({"object": "list", "data": rows, "next": None})
         return
     heads = ("ID", "WHAT", "STATE", "EXECUTOR", "SESSION", "EXPIRES IN")
-    put_rows(heads, [_row(row) for row in rows], empty="No action is kept.")
+    put_rows(heads, [_row(row) for row in rows], empty="No action is kept.", giving=_GIVING)
 
 
 def _row(row: ActionRecord) -> tuple[str, ...]:

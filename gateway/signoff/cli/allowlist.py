@@ -13,12 +13,13 @@ from msgspec import Struct
 from signoff.allowlist_file import KEYS, AllowlistError, AllowlistFile, Entries, allowlist_path
 from signoff.cli.app import LazyGroup
 from signoff.cli.connect import Place, placed, with_client
+from signoff.cli.exits import OK, OTHER
 from signoff.cli.grants import giver
 from signoff.cli.output import Shown, put_json, put_rows
 from signoff.client import AllowlistChanged, AllowlistRecord
 from signoff.display import shown
 from signoff.errors import InvalidInput
-from signoff.visible import visible
+from signoff.visible import LINE_END, visible
 
 UNATTENDED = KEYS[1]
 
@@ -123,11 +124,13 @@ def planned(entries: Entries, lines: Sequence[AllowlistRecord], *, exactly: bool
 @click.option("--again", is_flag=True, help="Also add lines that somebody removed.")
 @click.option("--yes", is_flag=True, help="Do it without asking.")
 @placed
-def import_file(place: Place, /, *, file: Path | None, exactly: bool, again: bool, yes: bool) -> None:
+def import_file(place: Place, /, *, file: Path | None, exactly: bool, again: bool, yes: bool) -> int:
     """Add a file's entries to the store, after showing what would change; by default the profile's allowlist.toml.
 
     What stands in the store stays, unless --replace is given. A line that somebody removed is left out and told.
-    Without a terminal nothing is changed unless --yes is given.
+    On a terminal it asks before it changes anything; elsewhere it needs --yes.
+
+    Exit codes: 0 the store has it now, 1 nothing was changed for want of a yes, 2 wrong usage, 75 no gateway.
     """
     path = file or _own_file(place)
     entries = _read(path)
@@ -149,8 +152,11 @@ def import_file(place: Place, /, *, file: Path | None, exactly: bool, again: boo
         put_json({"add": plan.add, "remove": plan.remove, "left": plan.left, "written": write})
     elif write:
         click.echo(f"Added: {len(changed.added)}. Taken out: {len(changed.removed)}.")
-    elif plan.add or plan.remove:
-        click.echo("Nothing is changed; --yes does it.")
+    if write or not (plan.add or plan.remove):
+        return OK
+    if not place.as_json:
+        click.echo("signoff: nothing was changed; --yes does it.", err=True)
+    return OTHER
 
 
 @click.command("export")
@@ -221,7 +227,7 @@ def _put(lines: Sequence[AllowlistRecord], form: str) -> None:
 
 
 def _line(name: str, text: str) -> str:
-    told = " ".join(shown(text).split("\n"))
+    told = LINE_END.join(shown(text).split("\n"))
     return f"{told}  (also unattended)" if name == UNATTENDED else told
 
 

@@ -1,14 +1,15 @@
-"""What `ask` and `run` share: which session asks, the live countdown, and the answer in words."""
+"""What `ask` and `run` share: which session asks, the wait for its end, and the answer in words."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager, contextmanager
-from datetime import UTC, datetime
+from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import click
@@ -17,22 +18,23 @@ from msgspec import UNSET, Struct
 
 from signoff.cli.connect import ASK_PATIENCE_S, Place, reachable
 from signoff.cli.exits import INTERRUPTED
-from signoff.cli.output import span, span_left, summary
+from signoff.cli.lengths import Length
+from signoff.cli.waiting import Teller
 from signoff.client import ApprovalRecord, Client
 from signoff.client.asking import Seen
 from signoff.client.turns import to_the_end
 from signoff.context import current
-from signoff.errors import InvalidInput
-from signoff.ids import new_id
+from signoff.errors import InvalidInput, SessionNotFound
+from signoff.ids import one_question_session
 from signoff.model import Action, SessionKind
 from signoff.presence import JOBS
-from signoff.visible import visible
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-ASKED_CHARS = 120
-"""An action in a line is cut here, with the count of what is left out."""
+ONE_QUESTION = ("once", "always")
+"""What may be answered in a session that ends with its question: an answer for the session would promise too much."""
+UNATTENDED_MODE = "unattended_mode"
 CLEAR_S = 2.0
 """How long the end of a session made for one question may take."""
 _ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -51,11 +53,19 @@ class Wish(Struct, frozen=True, kw_only=True):
 def asking_options(command: F) -> F:
     """The options that `ask` and `run` share."""
     for option in (
-        click.option("--timeout", "timeout_s", type=click.FloatRange(min=0, min_open=True), help="Seconds to wait."),
+        click.option(
+            "--timeout", "timeout_s", type=Length(), metavar="LENGTH", help="How long to wait: 90 (seconds), 5m, 2h."
+        ),
         click.option("--reason", help="Why it should be done, in the asker's words."),
         click.option("--here", is_flag=True, help="Ask on this terminal (too), as in a session of kind cli."),
         click.option("--to", metavar="DESTINATION", help="Ask there: platform:chat[/thread]."),
-        click.option("--session", "session_id", envvar="SIGNOFF_SESSION_ID", help="Ask in this declared session."),
+        click.option(
+            "--session",
+            "session_id",
+            metavar="NAME",
+            envvar="SIGNOFF_SESSION_ID",
+            help="Ask in this session, so that answers for a session hold for the next command in it.",
+        ),
     ):
         command = option(command)
     return command
@@ -79,6 +89,7 @@ def until_interrupted(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
         try:
             return await task
         except asyncio.CancelledError:
+            click.echo("signoff: interrupted; what was asked is withdrawn.", err=True)
             return 128 + caught[0] if caught else INTERRUPTED
 
     try:
@@ -92,31 +103,53 @@ async def asked(place: Place, wish: Wish, action: Action) -> AsyncIterator[tuple
     """The end of the question about `action`, claimed where it may run, and the client to report the result with.
 
     Without a session one is declared for this question alone, at `wish.to` or the profile's fallback destination, and
-    ended with it, so that nothing granted for "this session" outlives the command. It is a job's where a job started
-    this command. In a session of kind `cli`, which `wish.here` declares, it is also asked on the terminal of this
-    process.
+    ended with it, so that nothing granted for "this session" outlives the command. What is denied in it holds for the
+    next one of the same user in the same folder. It is a job's where a job started this command. In a session of kind
+    `cli`, which `wish.here` declares, it is also asked on the terminal of this process.
     """
     check_texts(wish, action)
-    async with place.client(ASK_PATIENCE_S) as client:
+    teller = None if place.as_json else Teller(place, live=sys.stderr.isatty())
+    async with place.client(ASK_PATIENCE_S, None if teller is None else teller.outage) as client:
         session_id = wish.session_id
-        if wish.to is not None or not session_id or await _strange(client, session_id):
-            session_id = new_id("cli")
+        own = wish.to is not None or not session_id or await _strange(client, session_id)
+        if own or not session_id:
+            session_id = one_question_session(_asker())
             await client.session(session_id, kind=_kind(wish), destination=wish.to)
+        elif session_id != os.environ.get("SIGNOFF_SESSION_ID"):
+            await _declared(client, session_id, wish)
         try:
 
             async def asking(seen: Seen | None) -> ApprovalRecord:
-                return await client.request(
-                    action,
-                    session_id=session_id,
-                    reason=wish.reason,
-                    timeout_s=UNSET if wish.timeout_s is None else wish.timeout_s,
-                    seen=seen,
+                timeout_s = UNSET if wish.timeout_s is None else wish.timeout_s
+                ask = partial(
+                    client.request, action, session_id=session_id, reason=wish.reason, timeout_s=timeout_s, seen=seen
                 )
+                try:
+                    return await ask(choices=ONE_QUESTION if own else None)
+                except InvalidInput as error:
+                    if not own or error.param != "choices":
+                        raise
+                    return await ask()  # this profile lets people approve for a session only
 
-            yield client, await _answered(place, client, session_id, wish, asking)
+            yield client, await _answered(place, client, session_id, wish, asking, teller)
         finally:
-            if session_id != wish.session_id:
+            if own:
                 await to_the_end(client.clear(session_id), CLEAR_S)
+
+
+async def _declared(client: Client, session_id: str, wish: Wish) -> None:
+    """Declare a session that somebody named on the command line and that is not known yet. It stays: what is answered
+    for it holds for the next command that names it. One that an agent told of is the agent's to declare."""
+    try:
+        await client.find_session(session_id)
+    except SessionNotFound:
+        await client.session(session_id, kind=_kind(wish))
+
+
+def _asker() -> str:
+    """Who asks, so that a denial holds for the same asked again: this user, here. The gateway adds whose key it is."""
+    user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "")
+    return "\n".join((str(user), socket.gethostname(), working_folder() or ""))
 
 
 def _kind(wish: Wish) -> SessionKind:
@@ -140,6 +173,7 @@ async def _answered(
     session_id: str,
     wish: Wish,
     asking: Callable[[Seen | None], Coroutine[Any, Any, ApprovalRecord]],
+    teller: Teller | None,
 ) -> ApprovalRecord:
     """The end of the question: put on this terminal where the session is one of kind `cli`, else waited for."""
     if wish.here or session_id == wish.session_id:
@@ -151,79 +185,27 @@ async def _answered(
 
             async with answering(place, client) as door, Here(door, session_id).attached() as here:
                 return await here.ask(asking)
-    with countdown(live=sys.stderr.isatty(), quiet=place.as_json) as seen:
-        return await asking(seen)
-
-
-@contextmanager
-def countdown(*, live: bool, quiet: bool = False) -> Any:
-    """While the question waits, a line that counts down on a terminal, or one line that says so elsewhere; yields what
-    to tell each state of it. `quiet`: neither."""
-    if quiet or not live:
-        yield None if quiet else _tell_once()
-        return
-    from rich.console import Console
-
-    status = Console(stderr=True).status("Asking …")
-    state: list[ApprovalRecord] = []
-
-    async def tick() -> None:
-        while True:
-            if state:
-                status.update(waiting_line(state[0], datetime.now(UTC)))
-            await asyncio.sleep(1)
-
-    def seen(record: ApprovalRecord) -> None:
-        state[:] = [record]
-
-    task = asyncio.ensure_future(tick())
-    status.start()
-    try:
-        yield seen
-    finally:
-        status.stop()
-        task.cancel()
-
-
-def _tell_once() -> Seen:
-    """Says once, where nothing can count down, what is asked, where, and for how long it waits."""
-    told: list[str] = []
-
-    def seen(record: ApprovalRecord) -> None:
-        if record.pending and not told:
-            told.append(record.request_id)
-            click.echo(f"signoff: {visible(asked_line(record))}", err=True)
-
-    return seen
-
-
-def asked_line(record: ApprovalRecord) -> str:
-    """`asking 7Q2MK in telegram:5 (deletes a directory tree): rm -rf build. Waiting up to 5 min for an answer.`"""
-    place = f" in {', '.join(record.destinations)}" if record.destinations else ""
-    what = " ".join(summary(record).split())
-    if len(what) > ASKED_CHARS:
-        what = f"{what[:ASKED_CHARS]}… ({len(what) - ASKED_CHARS:,} more characters)"
-    waits = "until somebody answers" if record.timeout_s is None else f"up to {span(record.timeout_s)} for an answer"
-    why = f" ({record.description})" if record.description else ""
-    return f"asking {record.short_id}{place}{why}: {what}. Waiting {waits}."
-
-
-def waiting_line(record: ApprovalRecord, now: datetime) -> str:
-    """`Waiting for an answer to K7M2Q in telegram:5: 4 min left`."""
-    place = f" in {', '.join(record.destinations)}" if record.destinations else ""
-    time = ""
-    if record.expires_at is not None:
-        time = f": {span_left((record.expires_at - now).total_seconds())} left"
-    # Brackets would be rich's markup.
-    return visible(f"Waiting for an answer to {record.short_id}{place}{time}").replace("[", "(").replace("]", ")")
+    if teller is None:
+        return await asking(None)
+    with teller.counting():
+        return await asking(teller.seen)
 
 
 def told(record: ApprovalRecord) -> str:
-    """How it ended, for people, on one line."""
+    """How it ended, for people, on one line, with the mend where there is one."""
     said = record.user_summary or record.message or record.outcome or "pending"
     if not record.may_run and record.outcome == "approved":
         said = record.message.removeprefix("BLOCKED: ")
-    return " ".join(said.split())
+    return " ".join(f"{said} {_mend(record)}".split())
+
+
+def _mend(record: ApprovalRecord) -> str:
+    if record.repeat_of is not None and sys.stderr.isatty():  # an agent that reads it is to leave it
+        return f"`signoff approve {record.short_id} --choice ask_again` lets it be asked again."
+    settings = [who.setting or "" for who in record.decided_by]
+    if record.outcome == "blocked" and record.kind == "api" and any(UNATTENDED_MODE in each for each in settings):
+        return "There is no place to ask: set approvals.fallback_destination, or name one with --to."
+    return ""
 
 
 def check_texts(*values: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import socket
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,10 @@ import msgspec
 
 from signoff.cli.connect import Place, placed, with_client
 from signoff.cli.output import put_json
+from signoff.cli.summaries import in_a_line
 from signoff.errors import InvalidInput
 from signoff.policy.telling import TreeLine, tree
-from signoff.visible import visible
+from signoff.visible import LINE_END, visible
 
 if TYPE_CHECKING:
     from signoff.checking import Check
@@ -56,6 +58,10 @@ def check(
     **given: Any,
 ) -> int:
     """Judge a command text, a script, a tool call or a file change, and tell why. Nobody is asked, nothing stored.
+
+    \b
+        signoff check 'git push --force'
+        signoff check --code python --from script.py
 
     It needs no gateway: rules, deny rules and the allowlist are read from signoff.toml and the profile's
     allowlist.toml, or from the PostgreSQL store that has the allowlist. With --session the running gateway judges, so
@@ -152,11 +158,12 @@ def why(place: Place, request_id: str) -> None:
         return
     keys = ", ".join(facts["rule_keys"]) or "none"
     sentence = f"{facts['description'][:1].upper()}{facts['description'][1:]}"
-    click.echo(f"{facts['short_id']} ({facts['severity']}): {_shown(sentence)} (rule {keys})")
+    head = click.style(f"{facts['short_id']} ({facts['severity']})", bold=True)
+    click.echo(f"{head}: {in_a_line(sentence)} (rule {keys})")
     for line in facts["why"]:
-        click.echo(_shown(line))
+        click.echo(in_a_line(line))
     for line in facts["tree"]:
-        _put_line(msgspec.convert(line, TreeLine))
+        _put_line(msgspec.convert(line, TreeLine), in_a_line)
     if facts["more"]:
         click.echo(f"and {facts['more']} more commands")
     if facts["rules_now"] is not None:
@@ -164,7 +171,7 @@ def why(place: Place, request_id: str) -> None:
     if facts["rung"]:
         click.echo(f"Decided by the rung {facts['rung']}.")
     if facts.get("answer"):
-        click.echo(_shown(facts["answer"]))
+        click.echo(in_a_line(facts["answer"]))
 
 
 # --- for people ----------------------------------------------------------------------------------
@@ -178,7 +185,7 @@ def _tell(found: Check, *, explain: bool) -> None:
     if explanation is None:
         return
     for line in tree(explanation):
-        _put_line(line)
+        _put_line(line, _shown)
     if explanation.more:
         click.echo(f"and {explanation.more} more commands")
     for problem in explanation.problems:
@@ -192,12 +199,12 @@ def _tell(found: Check, *, explain: bool) -> None:
     click.echo(f"Decided by the rung {found.rung}: {_shown(_decided(found))}")
 
 
-def _put_line(line: TreeLine) -> None:
+def _put_line(line: TreeLine, shown: Callable[[str], str]) -> None:
     about = f"{', '.join(line.rules)}: {line.reason}" if line.rules and line.verdict != "allow" else line.reason
     place = f" ({line.around})" if line.around else ""
     room = "  " * line.depth
-    click.echo(f"{room}{line.number} {_shown(line.text)}{place}")
-    click.echo(f"{room}  {_coloured(line.verdict, line.verdict)} {_shown(about)}")
+    click.echo(f"{room}{line.number} {shown(line.text)}{place}")
+    click.echo(f"{room}  {_coloured(line.verdict, line.verdict)} {shown(about)}")
 
 
 def _coloured(verdict: str | None, text: str) -> str:
@@ -205,7 +212,7 @@ def _coloured(verdict: str | None, text: str) -> str:
 
 
 def _shown(text: str) -> str:
-    return visible(" ".join(text.split("\n")))
+    return visible(LINE_END.join(text.split("\n")))
 
 
 def _decided(found: Check) -> str:

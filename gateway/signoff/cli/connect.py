@@ -13,6 +13,8 @@ import click
 from msgspec import Struct
 
 from signoff.client import Client
+from signoff.client._link import OnOutage
+from signoff.client.client import DEFAULT_URL
 from signoff.config import Location, find_config, locate
 from signoff.errors import GatewayUnreachable, SignoffError
 
@@ -41,17 +43,33 @@ class Place(Struct, frozen=True, kw_only=True):
         """The gateway's own folder; raises `ConfigError`."""
         return locate(self.config or find_config())
 
-    def client(self, patience_s: float) -> Client:
+    def console_address(self) -> str | None:
+        """Where a browser finds the console, as far as it is known here: without its public address, that of the API.
+        It answers only where the gateway has a console."""
+        if self.by_url:
+            return f"{(os.environ.get('SIGNOFF_URL') or DEFAULT_URL).rstrip('/')}/console"
+        try:
+            gateway = self.location().gateway
+        except SignoffError:
+            return None
+        if gateway.console_url:
+            return f"{gateway.console_url.rstrip('/')}/console"
+        if not gateway.console or not gateway.port:
+            return None
+        host = "127.0.0.1" if gateway.host in ("0.0.0.0", "::", "") else gateway.host  # noqa: S104  # any of its own
+        return f"http://{f'[{host}]' if ':' in host else host}:{gateway.port}/console"
+
+    def client(self, patience_s: float, on_outage: OnOutage | None = None) -> Client:
         """A client of that gateway; raises `GatewayUnreachable` where there is no socket, and `ConfigError`."""
         if self.by_url:
-            return Client(profile=self.profile, unreachable_after_s=patience_s)
+            return Client(profile=self.profile, unreachable_after_s=patience_s, on_outage=on_outage)
         socket = self.location().gateway.admin_socket
         if not socket.exists():
             raise GatewayUnreachable(
                 f"No gateway runs here ({socket} does not exist). Start one with `signoff serve`, name its "
                 "configuration with --config, or set SIGNOFF_URL and SIGNOFF_KEY."
             )
-        return Client(socket=socket, profile=self.profile, unreachable_after_s=patience_s)
+        return Client(socket=socket, profile=self.profile, unreachable_after_s=patience_s, on_outage=on_outage)
 
 
 def reachable(place: Place) -> bool:

@@ -7,15 +7,23 @@ from typing import Any
 import click
 
 from signoff.cli.connect import Place, placed, with_client
-from signoff.cli.output import json_object, left, put_json, put_rows, summary
+from signoff.cli.output import json_object, left, put_json, put_rows
+from signoff.cli.summaries import summary
 from signoff.errors import AlreadyResolved, Conflict
+
+_GIVING = {"WHAT": 30, "SESSION": 0, "AGENT": 0}
+"""What a narrow terminal cuts or leaves out; `why` and --json tell the rest."""
+ASK_AGAIN = "ask_again"
 
 
 @click.command()
 @click.option("--session", "session_id", help="Only of this session.")
 @placed
 def pending(place: Place, session_id: str | None) -> None:
-    """List what waits for an answer."""
+    """List what waits for an answer, a line each, cut to the terminal's width.
+
+    --json has the whole of each, and `signoff why ID` tells why one asks.
+    """
     records = with_client(place, lambda client: client.pending(session_id))
     if place.as_json:
         put_json({"object": "list", "data": records, "next": None})
@@ -24,7 +32,8 @@ def pending(place: Place, session_id: str | None) -> None:
         (each.short_id, summary(each), each.session_id, each.agent or "", each.severity, left(each.expires_at))
         for each in records
     ]
-    put_rows(("ID", "WHAT", "SESSION", "AGENT", "SEVERITY", "EXPIRES IN"), rows, empty="Nothing waits for an answer.")
+    heads = ("ID", "WHAT", "SESSION", "AGENT", "SEVERITY", "EXPIRES IN")
+    put_rows(heads, rows, empty="Nothing waits for an answer.", giving=_GIVING)
 
 
 @click.command()
@@ -64,6 +73,8 @@ def _decide(
         raise Conflict(f"{request_id} had already ended, nothing was changed: {how}") from None if how else error
     if place.as_json:
         put_json(record)
+    elif choice == ASK_AGAIN:
+        click.echo(f"{record.short_id}: this may be asked again. Nothing was approved.")
     else:
         click.echo(f"{record.short_id}: {record.user_summary or record.outcome or 'recorded; it still waits'}")
 

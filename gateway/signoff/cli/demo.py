@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -15,6 +18,9 @@ from signoff.cli.exits import USAGE
 
 if TYPE_CHECKING:
     from signoff.demo.show import Stage
+
+
+_ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 @click.command()
@@ -37,7 +43,8 @@ def demo(*, auto: bool, terminal: bool, no_browser: bool, platform: str | None, 
 
     In a real chat: signoff demo --platform telegram --token-env BOT_TOKEN --chat ID --approver ID
 
-    Exit codes: 0 the end or Ctrl-D, 130 Ctrl-C, 75 the chat cannot be reached, 2 wrong usage.
+    Exit codes: 0 the end or Ctrl-D, 130 Ctrl-C, 129 the terminal was closed, 75 the chat cannot be reached, 2 wrong
+    usage.
     """
     _one_of({"--terminal": terminal, "--no-browser": no_browser, "--platform": platform is not None})
     if auto and (no_browser or platform):
@@ -57,8 +64,25 @@ def demo(*, auto: bool, terminal: bool, no_browser: bool, platform: str | None, 
             "signoff: --terminal needs a terminal to type in; --auto lets it press the buttons by itself.", err=True
         )
         return USAGE
-    with TemporaryDirectory(prefix="signoff-demo-") as folder:
+    with _signals_as_exits(), TemporaryDirectory(prefix="signoff-demo-") as folder:
         return asyncio.run(perform(Path(folder), stage, auto=auto, browser=display and not no_browser))
+
+
+@contextmanager
+def _signals_as_exits() -> Iterator[None]:
+    """While inside, SIGTERM and a terminal that is closed end the process as an exit does: what is temporary goes."""
+
+    def leave(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    # What ignores a hang-up, as with nohup, goes on to do so.
+    before = {each: signal.signal(each, leave) for each in _ENDING if signal.getsignal(each) != signal.SIG_IGN}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _one_of(given: dict[str, bool]) -> None:

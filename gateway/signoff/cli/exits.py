@@ -9,7 +9,7 @@ OK = 0
 OTHER = 1
 USAGE = 2
 NOBODY = 75
-"""Nobody could be asked: no gateway, no way to a person."""
+"""Nobody could be asked: no gateway, a key that it does not take, no way to a person."""
 NOT_APPROVED = 77
 KEPT = 79
 """The action did not run: it is kept, and run for whoever asked once a person approves it. Next after the numbers that

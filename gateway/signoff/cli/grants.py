@@ -3,44 +3,90 @@
 from __future__ import annotations
 
 import click
+from msgspec import Struct
 
+from signoff.allowlist_file import KEYS, AllowlistError, AllowlistFile, allowlist_path
 from signoff.cli.connect import Place, placed, with_client
 from signoff.cli.output import Shown, left, put_json, put_rows
-from signoff.client import GrantRecord
+from signoff.client import AllowlistRecord, Client, GrantRecord, SessionRecord
 from signoff.client.records import Who
+from signoff.display import shown
+from signoff.errors import AllowlistInFile, InsufficientScope
 from signoff.visible import visible
+
+
+class InAdvance(Struct, frozen=True, kw_only=True):
+    """All that lets an action pass unasked but the rules and settings."""
+
+    grants: list[GrantRecord]
+    bypassed: list[SessionRecord]
+    """Sessions in which nothing is asked."""
+    allowlist: list[AllowlistRecord] | None
+    """Its lines but those that belong to a grant of `grants`; None where they are not known here."""
+    where: str
+    """Where the allowlist stands, or why its lines are not known."""
 
 
 @click.command()
 @placed
 def grants(place: Place) -> None:
-    """List the standing permissions, and warn where allowlist.toml admits less than it seems to."""
-    rows = with_client(place, lambda client: client.grants())
-    _warn_of_allowlist(place)
+    """List what is allowed in advance: grants, sessions in which nothing is asked, and lines of the allowlist.
+
+    It warns where allowlist.toml admits less than it seems to. `data` of --json holds the grants alone.
+    """
+    found = with_client(place, lambda client: _found(place, client))
     if place.as_json:
-        put_json({"object": "list", "data": rows, "next": None})
+        lines = {"bypasses": found.bypassed, "allowlist": found.allowlist}
+        put_json({"object": "list", "data": found.grants, "next": None, **lines})
         return
     heads = ("GRANT", "SCOPE", "SESSION", "COVERS", "GIVEN FOR", "BY", "EXPIRES IN")
-    put_rows(heads, [_row(row) for row in rows], empty="No standing permission is in force.")
+    put_rows(heads, [_row(row) for row in found.grants], empty="No grant is in force.")
+    click.echo("")
+    if found.bypassed:
+        click.echo("Nothing is asked in these sessions; `signoff yolo off --session SESSION` ends it:")
+    bypassed = [(each.session_id, giver(each.bypass_by), left(each.bypass_until)) for each in found.bypassed]
+    put_rows(("SESSION", "BY", "EXPIRES IN"), bypassed, empty="No session has its questions switched off.")
+    click.echo("")
+    if found.allowlist:
+        click.echo(f"The allowlist, {visible(found.where)}; what was answered with Always stands there too:")
+        put_rows(("LIST", "ENTRY"), [(line.list, Shown(shown(line.text))) for line in found.allowlist], empty="")
+    elif found.allowlist is None:
+        click.echo(f"The allowlist is not listed here: {visible(found.where)}")
+    else:
+        click.echo(f"The allowlist, {visible(found.where)}, allows nothing else.")
 
 
-def _warn_of_allowlist(place: Place) -> None:
-    """A line for each thing that is wrong with the profile's file, which admits commands beside the grants."""
-    from signoff.allowlist_file import AllowlistError, AllowlistFile, allowlist_path
-    from signoff.stores.open import shared
+async def _found(place: Place, client: Client) -> InAdvance:
+    given = await client.grants()
+    lines, where = await _allowlist(place, client)
+    own = {grant.grant_id for grant in given}
+    return InAdvance(
+        grants=given,
+        bypassed=[each for each in await client.open_sessions() if each.bypass_until is not None],
+        allowlist=None if lines is None else [line for line in lines if line.grant_id not in own],
+        where=where,
+    )
 
-    if place.by_url:
-        return  # the file is on the gateway's machine
-    gateway = place.location().gateway
-    if shared(str(gateway.store)):
-        return  # the store has the allowlist
-    path = allowlist_path(gateway.state_dir, place.profile or "default")
+
+async def _allowlist(place: Place, client: Client) -> tuple[list[AllowlistRecord] | None, str]:
+    """The lines, with a warning for each thing that is wrong with the profile's file, and where they stand."""
     try:
-        warnings = AllowlistFile(path).read().warnings
+        return await client.allowlist(), "in the store"
+    except InsufficientScope:
+        return None, "this key is no operator's. `signoff grants` on the gateway's machine lists it."
+    except AllowlistInFile as error:
+        if place.by_url:
+            return None, error.message
+    path = allowlist_path(place.location().gateway.state_dir, place.profile or "default")
+    try:
+        entries = AllowlistFile(path).read()
     except AllowlistError as error:
-        warnings = (str(error),)
-    for line in warnings:
-        click.echo(f"signoff: {visible(line)}", err=True)
+        click.echo(f"signoff: {visible(str(error))}", err=True)
+        return [], str(path)
+    for warning in entries.warnings:
+        click.echo(f"signoff: {visible(warning)}", err=True)
+    texts = [(name, text) for name in KEYS for text in getattr(entries, name)]
+    return [AllowlistRecord(id="", list=name, text=text) for name, text in texts], str(path)
 
 
 def _row(grant: GrantRecord) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array
 
 from signoff.allowlist_file import AllowlistError, AllowlistFile, allowlist_path
+from signoff.cli.exits import OK, OTHER
 from signoff.cli.output import put_json
 from signoff.config import load_policy
 from signoff.errors import ConfigError
@@ -20,7 +21,7 @@ from signoff.setup.importing import Line, Proposal, proposed
 from signoff.setup.importing_files import files_of, wishes_of
 from signoff.setup.writing import write_private
 from signoff.stores.open import shared
-from signoff.visible import visible
+from signoff.visible import LINE_END, visible
 
 
 def import_settings(paths: tuple[str, ...], config: Path, profile: str, *, yes: bool, as_json: bool) -> int:
@@ -48,9 +49,11 @@ def import_settings(paths: tuple[str, ...], config: Path, profile: str, *, yes: 
         click.echo("Written.")
         if commands and shared(str(known.gateway.store)):
             click.echo("The store has the allowlist: `signoff allowlist import` takes the file over into it.")
-    elif commands or deny:
-        click.echo("Nothing is written; --yes writes it.")
-    return 0
+    if write or not (commands or deny):
+        return OK
+    if not as_json:
+        click.echo("signoff: nothing was written; --yes writes it.", err=True)
+    return OTHER
 
 
 def _confirmed(*, as_json: bool) -> bool:
@@ -58,8 +61,8 @@ def _confirmed(*, as_json: bool) -> bool:
 
 
 def _show(proposal: Proposal, commands: list[Line], deny: list[Line], allowlist: Path, config: Path) -> None:
-    _list(f"Allowed from now on ({allowlist}):", commands)
-    _list(f"Forbidden from now on (approvals.deny in {config}):", deny)
+    _list(f"To be allowed ({allowlist}):", commands)
+    _list(f"To be forbidden (approvals.deny in {config}):", deny)
     if not commands and not deny:
         click.echo("Nothing new is to be written.")
     if proposal.left:
@@ -78,7 +81,7 @@ def _list(title: str, lines: list[Line]) -> None:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split("\n"))
+    return LINE_END.join(text.split("\n"))
 
 
 def _write(allowlist: AllowlistFile, commands: list[Line], config: Path, profile: str, deny: list[Line]) -> None:

@@ -56,7 +56,8 @@ def init(
     With --import nothing else is done: it shows what would be written to allowlist.toml and approvals.deny and what
     cannot be carried over, and writes after a yes (--yes).
 
-    Exit codes: 0 written, 1 a platform refused or the code was void, 2 wrong usage, 130 interrupted.
+    Exit codes: 0 written, 1 a platform refused, the code was void, or nothing was imported for want of a yes, 2 wrong
+    usage, 130 interrupted.
     """
     if given["imported"]:
         return _import(given, config, yes=yes, as_json=as_json)

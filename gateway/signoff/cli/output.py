@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 import msgspec
 
-from signoff.client.records import ApprovalRecord
 from signoff.durations import left_parts
-from signoff.visible import visible
+from signoff.visible import LINE_END, visible
 
 _UNIT_WORDS = {"day": "day", "hour": "h", "minute": "min", "second": "s"}
 
@@ -37,14 +36,27 @@ def put_json(value: Any) -> None:
     click.echo(encoded.decode())
 
 
-def put_rows(heads: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str) -> None:
-    """A table, or a sentence where there is nothing. What others wrote is shown with its invisible characters."""
+def put_rows(
+    heads: Sequence[str], rows: Sequence[Sequence[str]], *, empty: str, giving: Mapping[str, int] | None = None
+) -> None:
+    """A table, or a sentence where there is nothing. What others wrote is shown with its invisible characters.
+
+    With `giving` (`signoff.cli.tables.put_lines`) each row has one line, and some columns give way to that.
+    """
     if not rows:
         click.echo(empty)
         return
     cells = [[_cell(cell) for cell in row] for row in rows]
+    if giving is not None:
+        from signoff.cli.tables import put_lines
+
+        put_lines(heads, cells, giving)
+        return
     if sys.stdout.isatty():
-        _put_rich(heads, cells)
+        from signoff.cli.tables import put_blocks
+
+        if not put_blocks(heads, cells):
+            _put_rich(heads, cells)
         return
     widths = [max(len(row[i]) for row in (list(heads), *cells)) for i in range(len(heads))]
     for row in (list(heads), *cells):
@@ -65,7 +77,7 @@ def _put_rich(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def _cell(text: str) -> str:
-    line = " ".join(text.split("\n"))
+    line = LINE_END.join(text.split("\n"))
     return (line if isinstance(text, Shown) else visible(line)) or "–"
 
 
@@ -82,14 +94,6 @@ def span_left(seconds: float) -> str:
     return f"{count} {'days' if unit == 'day' and count != 1 else _UNIT_WORDS[unit]}"
 
 
-def span(seconds: float) -> str:
-    """A duration in one unit, rounded down."""
-    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * size or (size < 86400 and seconds >= size):
-            return f"{int(seconds // size)} {unit}"
-    return f"{int(seconds)} s"
-
-
 def json_object(text: str, option: str) -> dict[str, Any]:
     """The object that an option was given as JSON. Raises `UsageError`."""
     try:
@@ -97,12 +101,3 @@ def json_object(text: str, option: str) -> dict[str, Any]:
     except msgspec.MsgspecError as error:
         raise click.UsageError(f"{option} is not a JSON object: {error}") from None
     return found
-
-
-def summary(record: ApprovalRecord) -> str:
-    """What a record is about, in a line: the first text of its action that says it."""
-    action = record.action
-    for name in ("command", "code", "name", "path", "message", "rule_key"):
-        if isinstance(action.get(name), str):
-            return str(action[name])
-    return record.description

@@ -14,6 +14,7 @@ from signoff.cli.app import LazyGroup
 from signoff.cli.connect import Place, placed
 from signoff.cli.judged_by import profile_of
 from signoff.cli.output import put_json, put_rows
+from signoff.cli.summaries import in_a_line
 from signoff.visible import visible
 
 if TYPE_CHECKING:
@@ -108,9 +109,9 @@ def _tell(report: Report) -> None:
 def _list(title: str, passed: tuple[Passed, ...], total: int) -> None:
     if not passed:
         return
-    click.echo(f"\n{title}:")
+    click.echo(click.style(f"\n{title}:", bold=True))
     heads = ("ID", "WHEN", "WHY", "NOW", "ACTION")
-    put_rows(heads, [_row(each) for each in passed[:MAX_ROWS]], empty="")
+    put_rows(heads, [_row(each) for each in passed[:MAX_ROWS]], empty="", giving={"ACTION": 30, "WHEN": 0})
     if total > MAX_ROWS:
         click.echo(f"and {total - MAX_ROWS:,} more")
 
@@ -124,7 +125,7 @@ def _row(each: Passed) -> tuple[str, ...]:
     }
     why = ", ".join(told[danger] for danger in each.dangers)
     by = each.rule_keys[0] if each.rule_keys else each.rung
-    return each.short_id, f"{each.at:%Y-%m-%d %H:%M}", why, f"{each.now} ({by})", each.action
+    return each.short_id, f"{each.at:%Y-%m-%d %H:%M}", why, f"{each.now} ({by})", in_a_line(each.action)
 
 
 # --- the rules in force --------------------------------------------------------------------------

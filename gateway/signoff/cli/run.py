@@ -33,12 +33,16 @@ _CANNOT_START = 126
 def run(place: Place, /, *, argv: tuple[str, ...], shell: bool, operands: tuple[str, ...], **wish: Any) -> int:
     """Ask for approval of CMD, run it once if it is given, and report how it went.
 
+    \b
+        signoff run -- rm -rf build
+        signoff run --reason "the build is stale" --shell 'make clean && make'
+
     CMD is run as typed, without a shell. It is asked in --session (or SIGNOFF_SESSION_ID), at --to, or at the profile's
-    fallback destination.
+    fallback destination. What a person denies is not asked again here for 10 minutes.
 
     Exit codes: that of CMD when it ran (127 no such program, 128 + N ended by signal N); 77 not approved, 79 kept
-    for a later yes (CMD did not run; once approved, the gateway's executor runs it), 75 nobody could be asked or no
-    gateway, 130 interrupted (the question is withdrawn), 2 wrong usage.
+    for a later yes (CMD did not run; once approved, the gateway's executor runs it), 75 nobody could be asked (no
+    gateway, a key that it does not take, no place), 130 interrupted (the question is withdrawn), 2 wrong usage.
     """
     check_texts(argv, operands)
     folder = working_folder()

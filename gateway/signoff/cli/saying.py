@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from signoff.errors import (
     GrantNotFound,
     KeyNotFound,
@@ -27,4 +29,8 @@ _TYPED: dict[type[SignoffError], str] = {
 def said(error: SignoffError) -> str:
     """The error's words; where it came without words of its own, those of the command line."""
     typed = _TYPED.get(type(error))
+    if isinstance(error, Unauthenticated) and not os.environ.get("SIGNOFF_KEY"):
+        typed = (
+            "SIGNOFF_KEY is not set, and this gateway answers no call without a key. `signoff key create` makes one."
+        )
     return typed if typed is not None and error.message == type(error)().message else error.message

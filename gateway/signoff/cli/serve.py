@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from signoff.config import Config, find_config, load_config
+from signoff.outages import Outages
 
 if TYPE_CHECKING:
     from signoff.serving import Addresses
@@ -33,6 +34,8 @@ def serve(config: Path | None, log_level: str) -> None:
     logging.basicConfig(
         level=log_level.upper(), stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(Outages())
     _warn(settings)
     asyncio.run(_serve(settings))
 

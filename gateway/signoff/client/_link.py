@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from signoff.client import _wire
 from signoff.client._wire import Call
-from signoff.errors import GatewayUnreachable, InvalidInput, SignoffError
+from signoff.errors import GatewayUnreachable, InvalidInput, SignoffError, StoreError
 
 log = logging.getLogger("signoff.client")
 
@@ -29,6 +29,10 @@ QUIET_S = 75.0
 """An event stream this long without a byte is taken for dead; the gateway sends a comment more often."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 5.0
 """Pauses double from the first to the longest, so that many clients do not crush a gateway that comes back."""
+NOTICED_S = 1.0
+"""A shorter outage, such as a quick restart, is nothing to tell of."""
+OnOutage = Callable[[bool], None]
+"""Is told True when a gateway does not answer any more, False once it does again."""
 _IN_HEADER = re.compile(r"[!-~]+")
 PASSING = frozenset({408, 425, 429, 502, 503, 504})
 """Statuses of a gateway (or a proxy before it) that is not ready now."""
@@ -64,9 +68,39 @@ class Address(Struct, frozen=True, kw_only=True):
 class Lost(Exception):
     """An exchange that may be tried again. `sent`: the gateway may have acted on it."""
 
-    def __init__(self, why: str, *, sent: bool, after_s: float = 0.0, defect: SignoffError | None = None) -> None:
+    def __init__(
+        self,
+        why: str,
+        *,
+        sent: bool,
+        after_s: float = 0.0,
+        defect: SignoffError | None = None,
+        refusal: SignoffError | None = None,
+    ) -> None:
         super().__init__(why)
         self.why, self.sent, self.after_s, self.defect = why, sent, after_s, defect
+        self.refusal = refusal
+        """What the gateway answered; None where none did."""
+
+
+class _Outage:
+    """Tells once that nothing gets through any more, and once that it does again."""
+
+    def __init__(self, tell: OnOutage | None) -> None:
+        self._tell = tell
+        self._since: float | None = None
+        self.told = False
+
+    def lost(self, now: float) -> None:
+        self._since = now if self._since is None else self._since
+        if self._tell is not None and not self.told and now - self._since >= NOTICED_S:
+            self.told = True
+            self._tell(True)
+
+    def over(self) -> None:
+        self._since, self.told = None, False
+        if self._tell is not None:
+            self._tell(False)
 
 
 class Backoff:
@@ -84,9 +118,10 @@ class Backoff:
 class Link:
     """One HTTP session. Made inside the loop that uses it."""
 
-    def __init__(self, address: Address, *, unreachable_after_s: float) -> None:
+    def __init__(self, address: Address, *, unreachable_after_s: float, on_outage: OnOutage | None = None) -> None:
         self.address = address
         self.unreachable_after_s = unreachable_after_s
+        self._on_outage = on_outage
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
@@ -113,24 +148,30 @@ class Link:
             return found
         refusal = _wire.failure(answer.status, found)
         if answer.status in PASSING:
-            raise Lost(refusal.message, sent=False, after_s=_retry_after(answer), defect=_own(answer, refusal))
+            own = _own(answer, refusal)
+            raise Lost(refusal.message, sent=False, after_s=_retry_after(answer), defect=own, refusal=refusal)
         if answer.status >= 500:
             raise Lost(refusal.message, sent=True, defect=refusal)
         raise refusal
 
-    async def call(self, call: Call, *, patience_s: float | None = None) -> bytes:
+    async def call(self, call: Call, *, patience_s: float | None = None, watched: bool = False) -> bytes:
         """The answer to `call`, tried again over lost connections for `patience_s` (`unreachable_after_s` by default).
 
-        What is not repeatable is tried again only where the gateway surely did not act on it.
-        Raises `GatewayUnreachable` when nothing got through for so long.
+        What is not repeatable is tried again only where the gateway surely did not act on it. `watched`: an outage
+        meanwhile is told to `on_outage`. Raises `GatewayUnreachable` when nothing got through for so long.
         """
+        outage = _Outage(self._on_outage if watched else None)
         patience_s = self.unreachable_after_s if patience_s is None else patience_s
         loop = asyncio.get_running_loop()
         start, backoff = loop.time(), Backoff()
         while True:
             try:
+                if outage.told:
+                    await self.once(_wire.health())  # a long poll would keep back that it answers
+                    outage.over()
                 return await self.once(call)
             except Lost as lost:
+                outage.lost(loop.time())
                 lost_s = loop.time() - start
                 # A defect that answers is no outage: it is not waited out as one.
                 limit_s = patience_s if lost.defect is None else min(patience_s, self.unreachable_after_s)
@@ -153,7 +194,8 @@ class Link:
                     refusal = _wire.failure(answer.status, await answer.read())
                     if answer.status in PASSING or answer.status >= 500:
                         own = _own(answer, refusal)
-                        raise Lost(refusal.message, sent=False, after_s=_retry_after(answer), defect=own)
+                        after_s = _retry_after(answer)
+                        raise Lost(refusal.message, sent=False, after_s=after_s, defect=own, refusal=refusal)
                     raise refusal
                 yield answer.content
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -177,6 +219,11 @@ class Link:
         """The error to raise after `after_s` seconds without success."""
         if lost.defect is not None:
             return lost.defect
+        if isinstance(lost.refusal, StoreError):
+            return GatewayUnreachable(
+                f"The gateway at {self.address.shown} runs, but its store does not answer (tried for {after_s:.0f} s). "
+                "Its log says why, and `signoff doctor` does."
+            )
         return GatewayUnreachable(
             f"No gateway answers at {self.address.shown} ({lost.why}; tried for {after_s:.0f} s). "
             "Start one with `signoff serve`, or set SIGNOFF_URL."

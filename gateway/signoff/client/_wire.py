@@ -209,6 +209,11 @@ def stop(session_id: str) -> Call:
     return Call(method="POST", path=_session(session_id, "stop"), body={}, repeatable=False)
 
 
+def sessions() -> Call:
+    """List the open sessions."""
+    return Call(method="GET", path="/v1/sessions")
+
+
 def bypass(session_id: str, minutes: float) -> Call:
     """Ask nothing for a while. Not repeatable: somebody may have ended it in between."""
     return Call(method="POST", path=_session(session_id, "bypass"), body={"minutes": minutes}, repeatable=False)

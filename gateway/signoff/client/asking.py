@@ -79,7 +79,8 @@ class Asking:
         loop = asyncio.get_running_loop()
         while record.pending:
             began = loop.time()
-            body = await self._link.call(_wire.get(question.request_id, POLL_S), patience_s=self._outage_s)
+            poll = _wire.get(question.request_id, POLL_S)
+            body = await self._link.call(poll, patience_s=self._outage_s, watched=True)
             record = await self._checked(body)
             if record.pending and loop.time() - began < _SHORT_PAUSE_S:
                 # A gateway that is shutting down answers at once.
@@ -113,7 +114,7 @@ class Asking:
             want_gate_token=question.want_gate_token,
         )
         try:
-            body = await self._link.call(call, patience_s=self._outage_s)
+            body = await self._link.call(call, patience_s=self._outage_s, watched=True)
         except ClaimRefused as error:
             body = await self._link.call(_wire.get(question.request_id), patience_s=self._outage_s)
             return _wire.refused(_wire.record(body), error)

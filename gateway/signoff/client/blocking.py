@@ -143,6 +143,7 @@ class BlockingClient:
         message: str,
         schema: Mapping[str, Any] | None = None,
         *,
+        url: str | None = None,
         session_id: str | None = None,
         turn_id: str | None = None,
         timeout_s: float | UnsetType | None = UNSET,
@@ -154,6 +155,7 @@ class BlockingClient:
                 server,
                 message,
                 schema,
+                url=url,
                 session_id=session_id,
                 turn_id=turn_id,
                 timeout_s=timeout_s,
@@ -280,6 +282,10 @@ class BlockingClient:
         return self._call(
             lambda: self._client.session(session_id, kind=kind, destination=destination, user_id=user_id, parent=parent)
         )
+
+    def open_sessions(self) -> list[SessionRecord]:
+        """As `Client.open_sessions`."""
+        return self._call(self._client.open_sessions)
 
     def stop(self, session_id: str | None = None) -> dict[str, Any]:
         """As `Client.stop`."""

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from signoff.client import _sse, _wire
-from signoff.client._link import Address, Backoff, Link, Lost, address_of, header_text
+from signoff.client._link import Address, Backoff, Link, Lost, OnOutage, address_of, header_text
 from signoff.client.actions import Actions
 from signoff.client.allowlist import Allowlists
 from signoff.client.asking import Asking, Seen, claimed
@@ -41,6 +41,7 @@ from signoff.waited import Meter
 
 RESULT_WITHIN_S = 3600.0
 """A turn that `request` opened is renewed so long for a result; then it lapses, and the run counts as unknown."""
+DEFAULT_URL = "http://127.0.0.1:8787"
 UNREACHABLE_AFTER_S = 30.0
 """How long a gateway that never answered is looked for: longer than its restart takes."""
 
@@ -53,8 +54,9 @@ class Client(Actions, Allowlists):
 
     Unset arguments come from SIGNOFF_URL, SIGNOFF_KEY, SIGNOFF_PROFILE, SIGNOFF_SESSION_ID and SIGNOFF_TURN_ID. What is
     bound with `signoff.context` counts before these variables: the profile as it is now, the rest at each call.
-    `socket` is the gateway's local administration socket, which needs no key. Raises `InvalidInput` for an address
-    that is no `http://HOST:PORT`, or a key or profile that cannot stand in a header.
+    `socket` is the gateway's local administration socket, which needs no key. `on_outage` is called with True when a
+    gateway that took a question has not answered for a second, and with False once it answers again. Raises
+    `InvalidInput` for an address that is no `http://HOST:PORT`, or a key or profile that cannot stand in a header.
     """
 
     def __init__(
@@ -68,20 +70,19 @@ class Client(Actions, Allowlists):
         turn_id: str | None = None,
         unreachable_after_s: float = UNREACHABLE_AFTER_S,
         environ: Mapping[str, str] | None = None,
+        on_outage: OnOutage | None = None,
     ) -> None:
         variables = os.environ if environ is None else environ
         self._session_id, self._turn_id = session_id, turn_id
         self._environ = {name: variables[name] for name in VARIABLES.values() if name in variables}
         bound = {"SIGNOFF_PROFILE": current(self._environ).profile or ""}
         address = Address(
-            url=address_of(
-                url or variables.get("SIGNOFF_URL") or "http://127.0.0.1:8787", "url" if url else "SIGNOFF_URL"
-            ),
+            url=address_of(url or variables.get("SIGNOFF_URL") or DEFAULT_URL, "url" if url else "SIGNOFF_URL"),
             key=None if socket else _header(key, variables, "SIGNOFF_KEY"),
             socket=Path(socket) if socket else None,
             profile=_header(profile, bound, "SIGNOFF_PROFILE"),
         )
-        self._link = Link(address, unreachable_after_s=unreachable_after_s)
+        self._link = Link(address, unreachable_after_s=unreachable_after_s, on_outage=on_outage)
         self._meters: dict[str, Meter] = {}
         """What counts how long each open turn waits for people."""
         self._running: dict[str, Turn] = {}
@@ -184,17 +185,20 @@ class Client(Actions, Allowlists):
         message: str,
         schema: Mapping[str, Any] | None = None,
         *,
+        url: str | None = None,
         session_id: str | None = None,
         turn_id: str | None = None,
         timeout_s: float | UnsetType | None = UNSET,
         request_id: str | None = None,
     ) -> Elicited:
         """Put a tool server's question to a person: `accept` with the content, `decline` where a person said no,
-        `cancel` for all else. `schema` is a flat JSON schema as MCP allows it.
+        `cancel` for all else. `schema` is a flat JSON schema as MCP allows it; `url` is a page to open instead.
 
-        Raises what `request` raises, and `InvalidInput` for a form that nobody could fill in.
+        Raises what `request` raises, and `InvalidInput` for a form that nobody could fill in or a page that cannot be
+        shown.
         """
-        action = Elicitation(server=server, message=message, schema=None if schema is None else dict(schema))
+        form = None if schema is None else dict(schema)
+        action = Elicitation(server=server, message=message, schema=form, url=url)
         record = await self.request(
             action, session_id=session_id, turn_id=turn_id, timeout_s=timeout_s, request_id=request_id
         )
@@ -343,6 +347,10 @@ class Client(Actions, Allowlists):
         }
         body = await self._link.call(_wire.session(self._session(session_id), facts))
         return _wire.parsed(body, SessionRecord)
+
+    async def open_sessions(self) -> list[SessionRecord]:
+        """The open sessions, oldest first. Needs a key of an operator or a person, or the local socket."""
+        return await self._list(_wire.sessions(), SessionRecord)
 
     async def stop(self, session_id: str | None = None) -> dict[str, Any]:
         """Stop the session's turns, questions, unstarted approvals and children; what was stopped."""

@@ -173,6 +173,10 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
 
     session_id: str
     kind: str = "api"
+    agent: str | None = None
+    platform: str | None = None
+    chat_id: str | None = None
+    thread_id: str | None = None
     generation: int = 0
     bypass_until: datetime | None = None
     """Nothing is asked in it until then."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from signoff.errors import ConfigError
+from signoff.toml_problems import FORM, toml_problem
 
 PREFIX = "SIGNOFF_"
 NAMED = frozenset({"agents", "principals", "hooks", "executors", "profiles"})
@@ -19,7 +19,6 @@ NAMED = frozenset({"agents", "principals", "hooks", "executors", "profiles"})
 MAX_BYTES = 4 * 1024 * 1024
 """Of a larger file nothing is read: no operator writes one, and a device has no end."""
 
-_LINE = re.compile(r"\(at line (\d+), column \d+\)$")
 _TRUE = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 Path_ = tuple[str, ...]
@@ -46,27 +45,19 @@ def from_file(path: Path) -> dict[Path_, Found]:
     if len(raw) > MAX_BYTES:
         raise ConfigError(f"{path} is larger than {MAX_BYTES // 1024 // 1024} MiB, so it is no configuration.")
     try:
-        tree = tomllib.loads(raw.decode("utf-8-sig"))
+        text = raw.decode("utf-8-sig")
+        tree = tomllib.loads(text)
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         raise ConfigError(f"{path}, line {line}: this is not UTF-8; save the file as UTF-8.") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(_toml_problem(path, str(error), raw)) from None
+        line, what = toml_problem(str(error), text)
+        raise ConfigError(f"{path}, line {line}: this is not TOML: {what}. {FORM}") from None
     except RecursionError:
         raise ConfigError(f"{path} is nested too deeply to be a configuration; see the list of settings.") from None
     found: dict[Path_, Found] = {}
     _flatten(tree, (), path.name, found)
     return found
-
-
-def _toml_problem(path: Path, problem: str, raw: bytes) -> str:
-    at = _LINE.search(problem)
-    line = int(at.group(1)) if at else raw.count(b"\n") + 1
-    what = _LINE.sub("", problem).replace("(at end of document)", "").strip()
-    return (
-        f"{path}, line {line}: this is not TOML: {what}. A line reads NAME = VALUE; text stands in quotes, "
-        "a list in brackets."
-    )
 
 
 def _flatten(tree: Mapping[str, Any], path: Path_, file: str, found: dict[Path_, Found]) -> None:

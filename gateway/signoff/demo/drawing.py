@@ -37,7 +37,7 @@ def card_lines(card: Card, buttons: Sequence[Numbered], console: Console, width:
 
 def block_lines(block: Block, console: Console, width: int, *, first: bool = False) -> list[Text]:
     """One block, wrapped. A code block keeps every character, and has room around it."""
-    room = max(width - len(_BAR), 20)
+    room = _room(width)
     if block.kind == "code":
         whole = "".join(span.text for span in block.spans)
         return [Text(), *(line for part in whole.split("\n") for line in _code_lines(part, room)), Text()]
@@ -47,6 +47,15 @@ def block_lines(block: Block, console: Console, width: int, *, first: bool = Fal
     if first:
         text.stylize("bold")
     return list(text.wrap(console, room))
+
+
+def wrapped(text: Text, console: Console, width: int) -> list[Text]:
+    """The text in lines that have their place behind the bar."""
+    return list(text.wrap(console, _room(width)))
+
+
+def _room(width: int) -> int:
+    return max(width - len(_BAR), 20)
 
 
 def _code_lines(text: str, room: int) -> list[Text]:

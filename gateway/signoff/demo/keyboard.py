@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import threading
@@ -10,7 +11,7 @@ from collections.abc import AsyncIterator
 
 
 async def typed_lines() -> AsyncIterator[str]:
-    """Standard input line by line, until it ends.
+    """Standard input line by line, until it ends or its terminal goes away.
 
     A daemon thread reads the descriptor itself: it may still be waiting when the process ends, and a thread that
     waits inside Python's own buffer would then keep the interpreter from closing it.
@@ -20,14 +21,13 @@ async def typed_lines() -> AsyncIterator[str]:
 
     def read(descriptor: int) -> None:
         rest = b""
-        try:
-            while chunk := os.read(descriptor, 4096):
-                *whole, rest = (rest + chunk).split(b"\n")
-                for line in whole:
-                    loop.call_soon_threadsafe(lines.put_nowait, line.decode("utf-8", "replace"))
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            with contextlib.suppress(OSError):
+                while chunk := os.read(descriptor, 4096):
+                    *whole, rest = (rest + chunk).split(b"\n")
+                    for line in whole:
+                        loop.call_soon_threadsafe(lines.put_nowait, line.decode("utf-8", "replace"))
             loop.call_soon_threadsafe(lines.put_nowait, None)
-        except (OSError, RuntimeError):  # the terminal went away, or the loop has ended
-            return
 
     threading.Thread(target=read, args=(sys.stdin.fileno(),), daemon=True, name="demo-keyboard").start()
     while (line := await lines.get()) is not None:

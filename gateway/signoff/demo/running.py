@@ -9,6 +9,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Any
 
 from rich.text import Text
 
@@ -31,6 +32,7 @@ LEFT_AFTER_S = 2.0
 """Without an open page for so long, the person has left; going from page to page takes less."""
 UNREACHABLE = 75
 """The exit code when the chat cannot be reached: nobody could be asked."""
+_ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 async def perform(folder: Path, stage: Stage, *, auto: bool = False, browser: bool = False) -> int:
@@ -103,25 +105,36 @@ async def _until_nobody_looks(pages: Pages) -> None:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[asyncio.Future[int]]:
-    """A future that a signal which means to end resolves with its number; a second one ends as if none were handled."""
+    """A future that a signal which means to end resolves with its number; for a second one counts what stood before."""
     loop = asyncio.get_running_loop()
     signalled: asyncio.Future[int] = loop.create_future()
-    added: list[signal.Signals] = []
+    before: dict[signal.Signals, Any] = {}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)
+            if handler is not None:
+                signal.signal(number, handler)
+        before.clear()
 
     def once(number: int) -> None:
-        for each in added:
-            loop.remove_signal_handler(each)
+        restore()
+        if number not in (signal.SIGINT, signal.SIGTERM):
+            # A terminal that is closed may say so twice, itself and by its shell.
+            signal.signal(number, signal.SIG_IGN)
         signalled.set_result(number)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _ENDING:
+        handler = signal.getsignal(number)
+        if handler == signal.SIG_IGN and number != signal.SIGINT:
+            continue
         with contextlib.suppress(NotImplementedError):  # Windows has its own way
             loop.add_signal_handler(number, once, number)
-            added.append(number)
+            before[number] = handler
     try:
         yield signalled
     finally:
-        for number in added:
-            loop.remove_signal_handler(number)
+        restore()
 
 
 def _refused(gateway: Gateway, stage: Stage) -> str | None:
@@ -173,11 +186,11 @@ def _farewell(screen: Screen, records: Sequence[Approval], *, whole: bool) -> No
 
 def _next_steps(screen: Screen, *, whole: bool) -> None:
     """Where to go from here."""
-    screen.put(["Nothing was run. The store and its folder are removed."], gap=True)
+    screen.put(["Nothing was run. The store and its folder are removed. So is the file that a card named."], gap=True)
     if whole:
         screen.put(
             [
                 "Next: signoff init sets up Telegram, Discord, Slack or just the console; signoff serve starts it.",
-                "Then any command waits for a person's yes: signoff run -- make deploy",
+                "Then `signoff run -- rm -rf build` waits for a person; what is harmless runs at once.",
             ]
         )

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -15,7 +18,29 @@ PROMPT = "› "
 
 
 class Terminal(Console):
-    """Rich's console; when nobody reads any more, as behind `| head`, the rest is not shown instead of raised."""
+    """Rich's console; when nobody reads any more, as behind `| head` or on a terminal that was closed, the rest is not
+    shown instead of raised."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """As rich's."""
+        with self._while_read():
+            super().print(*objects, **options)
+
+    def put(self, text: str) -> None:
+        """Write it as it is, at once."""
+        with self._while_read():
+            if not self.quiet:
+                self.file.write(text)
+                self.file.flush()
+
+    @contextmanager
+    def _while_read(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno not in (errno.EIO, errno.EPIPE):
+                raise
+            self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
         """Go on in silence; the interpreter's own flush at the end must find an open file."""
@@ -26,7 +51,7 @@ class Terminal(Console):
 class Screen:
     """Prints lines above the line being typed. `interactive`: a person types at a prompt."""
 
-    def __init__(self, console: Console, *, interactive: bool) -> None:
+    def __init__(self, console: Terminal, *, interactive: bool) -> None:
         self.console = console
         self._interactive = interactive
         self._prompted = False
@@ -56,7 +81,7 @@ class Screen:
         """Show that a line may be typed."""
         if self._interactive and not self._prompted:
             self.console.print(Text(PROMPT, "bold"), end="", soft_wrap=True)
-            self.console.file.flush()
+            self.console.put("")
             self._prompted = True
 
     def entered(self) -> None:
@@ -70,5 +95,5 @@ class Screen:
 
     def _clear(self) -> None:
         if self._prompted:
-            self.console.file.write("\r\x1b[2K" if self.console.is_terminal else "\n")
+            self.console.put("\r\x1b[2K" if self.console.is_terminal else "\n")
             self._prompted = False

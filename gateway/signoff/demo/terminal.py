@@ -13,12 +13,16 @@ from signoff.demo import drawing
 from signoff.demo.board import Board, Numbered
 from signoff.demo.screen import PROMPT, Screen
 from signoff.errors import MessageGone
+from signoff.grammar import Loose, NotACommand, parse
 from signoff.model import Card, Destination, Health, Message, Person, Posted, Tap
 from signoff.ports import AdapterInfo, HookRoute, Inbox
+from signoff.visible import visible
 
 PLATFORM = "terminal"
 PLACE = Destination(PLATFORM, "here")
 YOU = Person(platform=PLATFORM, user_id="you", name="You")
+TOLD_CHARS = 40
+"""How much of a line that means nothing is repeated."""
 
 
 class TerminalAdapter:
@@ -56,6 +60,12 @@ class TerminalAdapter:
             if found is not None or not self._prompts:
                 await self._press(found, line)
                 return
+        if not self._prompts and isinstance(parse(line), NotACommand | Loose):
+            # In a chat talk is nobody's business; here whatever is typed is meant for us.
+            told = visible(line)
+            told = told if len(told) <= TOLD_CHARS else f"{told[: TOLD_CHARS - 1]}…"
+            self._screen.put([Text(f"“{told}” decides nothing here. Type the number of a button, or /help.", "dim")])
+            return
         inbox = await self._inbox
         order = next(self._ids)
         await inbox.message(
@@ -171,7 +181,8 @@ class TerminalAdapter:
         lines = self._file_lines(card, colour)
         lines += drawing.card_lines(card, placed, self._screen.console, self._screen.width, colour=colour)
         if card.prompt is not None:
-            lines += drawing.barred([Text(f"{card.prompt} Type it and press Enter.", "bold")], colour)
+            words = Text(f"{card.prompt} Type it and press Enter.", "bold")
+            lines += drawing.barred(drawing.wrapped(words, self._screen.console, self._screen.width), colour)
         self._screen.put(lines, gap=True)
 
     def _file_lines(self, card: Card, colour: str) -> list[Text]:
@@ -179,7 +190,8 @@ class TerminalAdapter:
         if card.attachment is None:
             return []
         size = len(card.attachment.content.decode("utf-8", "replace"))
-        lines = drawing.barred([Text(f"The whole text ({size:,} characters) is in the file")], colour)
+        words = Text(f"The whole text ({size:,} characters) is in this file until the demo ends:")
+        lines = drawing.barred(drawing.wrapped(words, self._screen.console, self._screen.width), colour)
         # Whole on one line, so that it can be copied.
         path = Text.assemble(*drawing.barred([Text(str(self._folder / card.attachment.name), "cyan")], colour))
         path.no_wrap = True

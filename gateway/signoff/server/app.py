@@ -89,7 +89,7 @@ class Api:
         code = code_of(error)
         self._telemetry.http_error(code)
         if error.status >= 500:
-            log.error("server.failed: %s: %s", code, error.message)
+            log.error("server.failed: %s: %s", code, error)
         row = error.facts.get("row")
         about = None
         if isinstance(row, ApprovalRequest) and call.who.sees(row):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from signoff import drills
-from signoff.console_adapter import PLATFORM as CONSOLE
 from signoff.destinations import parse_destination
 from signoff.errors import DrillNotFound, InvalidInput
 from signoff.model import Destination
@@ -18,8 +17,7 @@ async def _begin(call: Call) -> Reply:
     who = call.who
     places = [parse_destination(each) for each in dict.fromkeys(body.destinations)]
     if not places:
-        named = drills.named_places(call.core.profiles[who.profile])
-        places = [place for place in named if place.platform != CONSOLE]
+        places = list(drills.named_places(call.core.profiles[who.profile]))
     for place in places:
         _check_served(call, place)
     drill_id = await drills.begin(call.core.store, who.profile, places, by=person_name(who.actor), wait_s=body.wait_s)
@@ -27,8 +25,6 @@ async def _begin(call: Call) -> Reply:
 
 
 def _check_served(call: Call, place: Destination) -> None:
-    if place.platform == CONSOLE:
-        raise InvalidInput("The console shows no drill; name a place in a chat.", param="destinations")
     if (call.who.profile, place.platform) not in call.core.adapters:
         raise InvalidInput(f"{place}: this gateway does not serve {place.platform}.", param="destinations")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from signoff.changes.bypassing import live
 from signoff.changes.stopping import Stopped
 from signoff.destinations import at_place
 from signoff.errors import (
@@ -14,12 +15,16 @@ from signoff.errors import (
     TurnEnded,
     TurnNotFound,
 )
-from signoff.model import AGENT_CAUSES, Cause, Destination
+from signoff.model import AGENT_CAUSES, Cause, Destination, Session, replace
+from signoff.routing import MAX_PARENTS
+from signoff.rows import session_key
 from signoff.server.caller import Caller
-from signoff.server.routes import AGENT, BYPASS, DECIDE, READ, WORK, Call, Reply, Route, route
+from signoff.server.core import Core
+from signoff.server.routes import AGENT, BYPASS, DECIDE, READ, WATCH, WORK, Call, Reply, Route, route
 from signoff.server.views import (
     Deleted,
     NotifierView,
+    SessionList,
     SessionView,
     StoppedView,
     TurnView,
@@ -27,7 +32,16 @@ from signoff.server.views import (
     session_view,
     turn_view,
 )
-from signoff.server.wire import BypassBody, CauseQuery, DetachQuery, NoBody, NotifierBody, SessionBody, TurnBody
+from signoff.server.wire import (
+    BypassBody,
+    CauseQuery,
+    DetachQuery,
+    NoBody,
+    NotifierBody,
+    SessionBody,
+    SessionsQuery,
+    TurnBody,
+)
 from signoff.sessions import Declaration
 
 
@@ -52,6 +66,45 @@ def _destination(body: SessionBody) -> Destination | None:
         if getattr(body, name) is not None:
             raise InvalidInput("A place is a platform and a chat_id, and perhaps a thread_id.", param=name)
     return None
+
+
+async def _list(call: Call) -> Reply:
+    query: SessionsQuery = call.query
+    core, profile = call.core, call.who.profile
+    after = session_key(profile, query.after) if query.after is not None else None
+    found: list[Session] = []
+    following: str | None = None
+    scanned = 0
+    while True:
+        rows = await core.store.find(Session, "profile", profile, limit=_SCAN, after=after)
+        for row in rows:
+            if len(found) == query.limit:
+                break
+            scanned += 1
+            following = row.session_id
+            if row.closed_at is None:
+                found.append(row)
+        if len(found) == query.limit or scanned >= _MOST_SCANNED:
+            break
+        if len(rows) < _SCAN:
+            following = None
+            break
+        after = session_key(profile, rows[-1].session_id)
+    return Reply(SessionList(data=[await _as_it_is(core, row) for row in found], next=following))
+
+
+async def _as_it_is(core: Core, session: Session) -> SessionView:
+    """The session, with its bypass only where that counts now."""
+    if session.bypass_until is not None:
+        root = session
+        for _ in range(MAX_PARENTS):
+            parent = root.parent and await core.store.get(Session, session_key(root.profile, root.parent))
+            if not parent:
+                break
+            root = parent
+        if not live(core.profiles[session.profile], session, root, core.clock.now()):
+            session = replace(session, bypass_until=None, bypass_by=None)
+    return session_view(session)
 
 
 async def _read(call: Call) -> Reply:
@@ -140,10 +193,22 @@ async def _detach(call: Call) -> Reply:
     return Reply(Deleted(id=name))
 
 
+_SCAN, _MOST_SCANNED = 200, 5000
+"""A page looks at so many rows at most: those of commands that ended are many."""
 _SESSION = "/v1/sessions/{session_id}"
 _ONE_TURN = "/v1/turns/{turn_id}"
 
 ROUTES: tuple[Route, ...] = (
+    route(
+        name="sessions",
+        method="GET",
+        path="/v1/sessions",
+        handler=_list,
+        scopes=WATCH,
+        query=SessionsQuery,
+        answer=SessionList,
+        text="The open sessions, oldest first; go on after `next`. `bypass_until` is set where nothing is asked now.",
+    ),
     route(
         name="declare_session",
         method="PUT",

@@ -16,6 +16,7 @@ from signoff.errors import (
     ClaimRefused,
     InsufficientScope,
     InvalidInput,
+    SaveUnknown,
     SignoffError,
     StoreUnavailable,
     Unauthenticated,
@@ -27,7 +28,7 @@ from signoff.server.views import EventView
 REF = "#/components/schemas/{name}"
 EVERYWHERE: tuple[type[SignoffError], ...] = (BadRequest, WrongHost, InvalidInput)
 WITH_BODY: tuple[type[SignoffError], ...] = (InvalidJson, BodyTooLarge, RequestTimeout)
-WITH_KEY: tuple[type[SignoffError], ...] = (Unauthenticated, InsufficientScope, StoreUnavailable)
+WITH_KEY: tuple[type[SignoffError], ...] = (Unauthenticated, InsufficientScope, SaveUnknown, StoreUnavailable)
 _PARAMETER = re.compile(r"\{(\w+)\}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import socket
 from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -148,7 +149,9 @@ async def _listen(stack: AsyncExitStack, server: BoundedServer, host: str, port:
     try:
         listener = await loop.create_server(server, host, port, backlog=_BACKLOG)
     except (OSError, OverflowError) as error:
-        raise ConfigError(f"{host}:{port} cannot be listened on: {error}. Set {setting}.") from None
+        number = getattr(error, "errno", None)
+        why = os.strerror(number) if number is not None and number > 0 else str(error)
+        raise ConfigError(f"{host}:{port} cannot be listened on: {why}. Set {setting}.") from None
     stack.push_async_callback(_closed, listener)
     address = listener.sockets[0].getsockname()
     name = f"[{address[0]}]" if ":" in address[0] else address[0]

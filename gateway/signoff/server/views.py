@@ -57,6 +57,14 @@ class SessionView(_Out, frozen=True, kw_only=True):
     bypass_by: Actor | None
 
 
+class SessionList(_Out, frozen=True, kw_only=True):
+    """A page of open sessions, oldest first."""
+
+    object: Literal["list"] = "list"
+    data: list[SessionView]
+    next: str | None
+
+
 class StoppedView(_Out, frozen=True, kw_only=True):
     """What an end took with it: ids of requests, turns and sessions. `grants` were kept by stop, dropped by delete."""
 

@@ -47,6 +47,13 @@ class PageQuery(_In, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=500)] = 500
 
 
+class SessionsQuery(_In, frozen=True, kw_only=True):
+    """How many, and where to go on."""
+
+    limit: Annotated[int, Meta(ge=1, le=MAX_PAGE)] = MAX_PAGE
+    after: Annotated[str | None, Meta(description="The `next` of the page before.")] = None
+
+
 class AllowlistQuery(_In, frozen=True, kw_only=True):
     """Which lines."""
 

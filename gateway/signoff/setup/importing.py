@@ -35,6 +35,7 @@ ANY_PROGRAM = "it begins with a star, so it would admit any program"
 ANY_COMMAND = "it would let any command run, by way of that program; let those commands run that are meant"
 SIGNS = "it uses ? or [, and here only * stands for other characters"
 NOT_A_COMMAND = "it is about a tool and not about a command; answer such a question with Always once"
+NOT_A_COMMAND_DENIED = "it is about a tool and not about a command; here tools ask, and a person may deny each call"
 ASKS = 'what asks there asks here by its rule; write a [[rules]] row with verdict "ask" for what no rule knows'
 CATEGORY = "it names a kind of command; here a person allows a kind for a session, on the card"
 NOT_READ = "it cannot be read"
@@ -165,13 +166,17 @@ def from_claude(tree: Mapping[str, Any], where: str) -> tuple[Wish, ...]:
     )
 
 
+def _of_tool(wanted: Any) -> str:
+    return NOT_A_COMMAND_DENIED if wanted == "deny" else NOT_A_COMMAND
+
+
 def _claude_rule(rule: Any, wanted: Wanted, where: str) -> Wish:
     shown = f"{wanted} {rule}"
     found = _RULE.fullmatch(rule.strip()) if isinstance(rule, str) else None
     if found is None:
         return Wish(wanted=wanted, shown=shown, where=where, why_not=NOT_READ)
     if found[1] != "Bash":
-        return Wish(wanted=wanted, shown=shown, where=where, why_not=NOT_A_COMMAND)
+        return Wish(wanted=wanted, shown=shown, where=where, why_not=_of_tool(wanted))
     text = (found[2] if found[2] is not None else "*").strip()
     if text.endswith(":*"):
         text = f"{text[:-2].rstrip()} *"
@@ -253,7 +258,7 @@ def from_opencode(tree: Mapping[str, Any], where: str) -> tuple[Wish, ...]:
             wishes += [_opencode_rule(pattern, wanted, where) for pattern, wanted in rules]
         elif given != "ask":
             shown = f"{tool}: {json.dumps(given)}"
-            wishes.append(Wish(wanted="allow", shown=shown, where=where, why_not=NOT_A_COMMAND))
+            wishes.append(Wish(wanted="allow", shown=shown, where=where, why_not=_of_tool(given)))
     return tuple(_under_denials(wishes))
 
 

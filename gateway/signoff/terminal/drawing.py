@@ -32,6 +32,8 @@ class Drawing:
         self.line("")
         for part in card.parts:
             self._part(part, card)
+        if card.page:
+            self.quoted(f"Open: {card.page}")
 
     def ways(self, card: ShownCard) -> None:
         """The answers on offer, each with its key and how far it reaches."""

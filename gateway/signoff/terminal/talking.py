@@ -120,7 +120,8 @@ class _Talk:
         """The value of one field; None where it was left out."""
         self._drawing.quoted(each.hint)
         while True:
-            text = await self._tty.ask(f"{each.label}: ")
+            several = " (commas between several)" if each.field.kind == "choices" else ""
+            text = await self._tty.ask(f"{each.label}{several}: ")
             if not text.strip() and not each.field.required:
                 return None
             try:

@@ -74,12 +74,14 @@ async def test_lines_are_added_listed_and_taken_out(front: Front, served: World)
 async def test_a_file_is_shown_before_it_is_imported(front: Front, served: World) -> None:
     await told(front, "add", "old")
     file = front.write("list.toml", '# ours\ncommands = ["new", 5]\nunattended_commands = ["make"]\n')
-    out = await told(front, "import", str(file))
+    out = await told(front, "import", str(file), code=1)
     assert "Needs no question any more:\n  new\n  make  (also unattended)\n" in out
     assert "that stay (--replace takes them out): 1" in out
     assert "entry 2 is not a text" in out
-    assert "Nothing is changed; --yes does it." in out
+    assert "nothing was changed; --yes does it." in out
     assert await listed(front) == [("commands", "old")]
+    planned_only = json.loads((await told(front, "import", str(file), "--json", code=1)).splitlines()[0])
+    assert (planned_only["written"], len(planned_only["add"])) == (False, 2)
     assert "Added: 2. Taken out: 0." in await told(front, "import", str(file), "--yes")
     assert "Nothing is to be changed." in await told(front, "import", str(file), "--yes")
     assert "Taken out:\n  old\n" in await told(front, "import", str(file), "--yes", "--replace")

@@ -78,6 +78,15 @@ def test_deny_rules_own_rules_and_the_allowlist_are_read(front: Front) -> None:
     assert front.json("check", "--kind", "cron", "rm -rf dist")["rung"] == "allowlist"
 
 
+def test_the_end_of_a_line_is_shown_as_one(front: Front) -> None:
+    out = front("check", 'rm -rf "a\nb"')
+    assert "\n1 rm -rf 'a ⏎ b'\n" in out
+    front.configure(
+        '[[rules]]\nkey = "ours.deploy"\nverdict = "ask"\nprograms = ["deploy"]\nsentence = "deploys\\nit"\n'
+    )
+    assert "Deploys ⏎ it." in front("check", "deploy")
+
+
 def test_a_profile_has_its_own(front: Front) -> None:
     front.configure('[approvals]\ndeny = ["one *"]\n[profiles.second.approvals]\ndeny = ["two *"]\n')
     assert front.json("check", "--profile", "second", "two x")["verdict"] == "block"

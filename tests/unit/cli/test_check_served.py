@@ -88,6 +88,24 @@ async def test_why_of_a_request(front: Front, served: World) -> None:
     assert await told(front, "why", "7Q2MK", code=1)
 
 
+async def test_the_end_of_a_line_is_shown_as_one(front: Front, served: World) -> None:
+    agent, _ = await served.pair()
+    row = await agent.ask(action={**RM, "command": 'rm -rf "a\nb"'})
+    assert "1 rm -rf 'a ⏎ b'" in (await told(front, "why", row["short_id"])).splitlines()
+    assert 'rm -rf "a ⏎ b"' in await told(front, "pending")
+
+
+async def test_a_mask_is_told_once_by_why_and_pending(front: Front, served: World) -> None:
+    agent, _ = await served.pair()
+    row = await agent.ask(
+        action={**RM, "command": "rm -rf build; curl -H 'X-Key: ghp_0123456789abcdefghijABCDEFGHIJ012345' x"}
+    )
+    for words in (("why", row["short_id"]), ("pending",)):
+        out = await told(front, *words)
+        assert "X-Key: gh⟨36 masked⟩45" in out
+        assert "U+27E8" not in out
+
+
 async def test_why_says_what_was_answered(front: Front, served: World) -> None:
     agent, approver = await served.pair()
     row = await agent.ask(action=RM)

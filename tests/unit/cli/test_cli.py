@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pty
 import shlex
 import signal
 from collections.abc import AsyncIterator
@@ -16,11 +15,10 @@ import msgspec
 import pytest
 from tests.forked import Forked, fork_module
 from tests.unit.client.fake_gateway import FakeGateway
+from tests.unit.server.world import world_on
 
 from signoff.cli.app import COMMANDS, _other_key, cli
-from signoff.cli.asking import waiting_line
 from signoff.cli.exits import code_of_record
-from signoff.cli.output import span
 from signoff.client import ApprovalRecord, Who
 from signoff.errors import InsufficientScope, RequestNotFound, SignoffError, Unauthenticated
 
@@ -137,7 +135,10 @@ async def test_run_in_a_declared_session_leaves_it_alone(shell: Shell, gateway: 
     shell.environ["SIGNOFF_SESSION_ID"] = "chat-1"
     assert (await shell("run", "true")).code == 0
     assert "chat-1" in gateway.sessions
-    assert (await shell("run", "--session", "chat-2", "true")).code == 75
+    shell.environ["SIGNOFF_SESSION_ID"] = "chat-2"
+    assert (await shell("run", "true")).code == 75, "an agent declares its own"
+    assert (await shell("run", "--session", "mine", "true")).code == 0
+    assert sorted(gateway.sessions) == ["chat-1", "mine"], "one that a person names is declared, and stays"
 
 
 @pytest.mark.quick
@@ -246,22 +247,6 @@ async def test_a_result_that_cannot_be_reported_changes_no_exit_code(shell: Shel
     assert "the result could not be reported" in one_line(done)
 
 
-async def test_a_terminal_shows_the_countdown(shell: Shell, gateway: FakeGateway) -> None:
-    reader, writer = pty.openpty()
-    process = await shell.start("run", "true", stderr=writer)
-    os.close(writer)
-    request_id = await gateway.asked()
-    loop = asyncio.get_running_loop()
-    shown = ""
-    async with asyncio.timeout(30):
-        while "Waiting for an answer to K7M2Q" not in shown:
-            shown += (await loop.run_in_executor(None, os.read, reader, 4096)).decode()
-    await gateway.decide(request_id, "approved")
-    async with asyncio.timeout(30):
-        assert await process.wait() == 0
-    os.close(reader)
-
-
 # --- ask -------------------------------------------------------------------------------------------
 
 
@@ -303,13 +288,14 @@ async def test_ask_reads_a_script_from_standard_input(shell: Shell, gateway: Fak
         (["ask"], "Give one of"),
         (["ask", "x", "--code", "y"], "Give one of"),
         (["ask", "--tool", "t", "--arguments", "[1]"], "--arguments is not a JSON object"),
-        (["ask", "--timeout", "0", "x"], "0.0 is not in the range"),
+        (["ask", "--timeout", "0", "x"], "--timeout: 0 is out of bounds: it must be more than 0 seconds."),
+        (["run", "--timeout", "soon", "x"], "--timeout: 'soon' is no length of time. Write seconds, or such as 90s"),
         (["ask", "--operand", "missing", "x"], "missing is not a readable file"),
         (["ask", "--to", "nowhere", "x"], "is not a destination"),
         (["run"], "Missing argument 'CMD...'"),
         (["aprove", "K7M2Q"], "There is no command 'aprove'; did you mean 'approve'? See `signoff --help`."),
-        (["key", "creat"], "did you mean 'create'?"),
-        (["zzz"], "`signoff --help` lists them"),
+        (["key", "creat"], "did you mean 'create'? See `signoff key --help`."),
+        (["zzz"], "There is no command 'zzz'. See `signoff --help`."),
         (["approve", "--choice", "deny", "x"], "use `signoff deny`"),
         (["key", "create"], "Missing option '--scope'"),
         (["pending", "--frob"], "No such option"),
@@ -367,6 +353,7 @@ async def test_stop_grants_and_revoke(shell: Shell, gateway: FakeGateway) -> Non
     assert json.loads((await shell("grants", "--json")).out)["data"][0]["grant_id"] == "G1"
     out = (await shell("grants")).out
     assert "G1" in out and "the operator (uid 0)" in out
+    assert "No session has its questions switched off." in out
     assert (await shell("revoke", "G1")).code == 0
     done = await shell("revoke", "G2")
     gone = "No standing permission with this id is in force here. `signoff grants` lists them."
@@ -395,6 +382,22 @@ async def test_keys_before_the_first_start(shell: Shell) -> None:
     assert (done.code, one_line(done)) == (2, "There is no profile 'nobody'; there are: default.")
 
 
+@pytest.mark.quick
+async def test_a_key_that_is_missing_is_told_from_one_that_is_wrong(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    async with world_on("memory://") as world:
+        shell.environ["SIGNOFF_URL"] = world.bound.api
+        for key, says in (
+            (None, "SIGNOFF_KEY is not set, and this gateway answers no call without a key."),
+            ("sk_a_b", "SIGNOFF_KEY holds no valid key of this gateway."),
+        ):
+            if key is not None:
+                shell.environ["SIGNOFF_KEY"] = key
+            for arguments, code in ((("pending",), 1), (("run", "true"), 75), (("ask", "x"), 75)):
+                done = await shell(*arguments)
+                assert (done.code, one_line(done).startswith(says)) == (code, True), done
+
+
 async def test_a_key_that_nobody_would_keep_is_refused(shell: Shell) -> None:
     shell.environ["SIGNOFF_GATEWAY__STORE"] = "memory://"
     done = await shell("key", "create", "--scope", "ops")
@@ -404,18 +407,30 @@ async def test_a_key_that_nobody_would_keep_is_refused(shell: Shell) -> None:
 
 async def test_help_tells_the_exit_codes(shell: Shell) -> None:
     text = " ".join((await shell("run", "--help")).out.split())
-    for said in ("77 not approved", "75 nobody could be asked", "130 interrupted", "2 wrong usage"):
+    for said in (
+        "77 not approved",
+        "75 nobody could be asked (no gateway, a key that it does not take",
+        "130 interrupted",
+        "2 wrong usage",
+    ):
         assert said in text
+    shell.environ["COLUMNS"] = "80"
     everything = (await shell("--help")).out
-    assert all(name in everything for name in COMMANDS)
+    listed = [line.split()[0] for line in everything.splitlines() if line.startswith("  ") and line[2:3].isalpha()]
+    assert sorted(name for name in listed if name in COMMANDS) == sorted(COMMANDS), "each under one heading"
+    assert max(map(len, everything.splitlines())) <= 80
     assert (await shell()).out == everything
+    for group in ("key", "hook", "allowlist", "policy"):
+        alone = await shell(group)
+        assert (alone.code, alone.err, alone.out) == (0, "", (await shell(group, "--help")).out)
+        assert alone.out.startswith(f"Usage: signoff {group} ")
 
 
 @pytest.mark.parametrize("error", [InsufficientScope("This needs a key of scope admin."), Unauthenticated("No key.")])
 def test_an_agents_key_in_the_operators_shell_is_named(error: SignoffError, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SIGNOFF_URL", raising=False)
     monkeypatch.setenv("SIGNOFF_KEY", "secret")
-    told = "SIGNOFF_KEY set here: unset them to speak to this machine's gateway as its operator."
+    told = "SIGNOFF_KEY is set here; unset it to speak to this machine's gateway as its operator."
     assert _other_key(error).strip() == told
     assert _other_key(RequestNotFound()) == ""
     monkeypatch.delenv("SIGNOFF_KEY")
@@ -456,12 +471,3 @@ def test_nobody_to_ask_is_told_from_a_refusal() -> None:
     assert code_of_record(blocked) == 77
     by = (Who(type="policy", setting="approvals.unattended_mode"),)
     assert code_of_record(msgspec.structs.replace(blocked, decided_by=by)) == 75
-
-
-@pytest.mark.quick
-def test_the_countdown_line() -> None:
-    waiting = record(short_id="K7M2Q", destinations=["telegram:5"], expires_at="2026-01-01T00:04:30Z")
-    assert waiting_line(waiting, waiting.created_at) == "Waiting for an answer to K7M2Q in telegram:5: 4 min left"
-    assert span(59) == "59 s"
-    assert span(3600) == "1 h"
-    assert span(86400 * 2) == "2 days"

@@ -95,6 +95,16 @@ async def test_people_read_a_table(front: Front) -> None:
     assert "rm -rf build" in out
 
 
+async def test_a_long_action_is_cut_and_the_operator_is_named(front: Front) -> None:
+    by = (Actor(type="person", platform="local", user_id="0"),)
+    await stored(front, [asked("rm -rf " + "build " * 200, 1, outcome="denied", decided_by=by)])
+    front.write("new.toml", '[approvals]\nmode = "off"\n')
+    out = front("policy", "try", "new.toml", code=1)
+    assert "denied by the operator (uid 0)" in out
+    [line] = [line for line in out.splitlines() if "rm -rf build build" in line]
+    assert line.endswith("…") and len(line) < 250
+
+
 async def test_it_reads_beside_whoever_writes_and_changes_nothing(front: Front) -> None:
     async with opened(front) as store:
         await store.transact(partial(_put, rows=[asked("rm -rf build", n) for n in range(2 * PAGE + 3)]))

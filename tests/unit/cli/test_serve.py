@@ -61,6 +61,9 @@ async def test_serve_keys_and_a_question_end_to_end(shell: Shell) -> None:
             assert await ann.pending() == []
         nobody = await shell("run", "--shell", "rm -rf /srv/app/build")
         assert nobody.code == 75, nobody
+        assert one_line(nobody).endswith(
+            "There is no place to ask: set approvals.fallback_destination, or name one with --to."
+        )
         allowed = await shell("run", "--profile", "free", "echo", "hello")
         assert (allowed.code, allowed.out) == (0, "hello\n"), allowed
         assert (await shell("key", "revoke", before["id"])).code == 0

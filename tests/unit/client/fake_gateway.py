@@ -33,6 +33,8 @@ class FakeGateway:
         """Beginnings of `METHOD /path`: the next such request is acted on, and its answer lost."""
         self.fail: list[tuple[str, int]] = []
         """The next such request is answered with this status and not acted on."""
+        self.failure = "<html>no JSON</html>"
+        """What is written then."""
         self.outcome: str | None = None
         """How new questions end at once."""
         self.digest: str | None = None
@@ -62,6 +64,7 @@ class FakeGateway:
                 web.get("/v1/approvals", self._list),
                 web.get("/v1/approvals/{id}", self._get),
                 web.post("/v1/approvals/{id}/{verb}", self._verb),
+                web.get("/v1/sessions", self._sessions),
                 web.get("/v1/sessions/{id}", self._session),
                 web.put("/v1/sessions/{id}", self._session),
                 web.delete("/v1/sessions/{id}", self._session),
@@ -71,6 +74,7 @@ class FakeGateway:
                 web.delete("/v1/turns/{id}", self._end_turn),
                 web.get("/v1/events", self._events),
                 web.get("/v1/grants", self._grants),
+                web.get("/v1/allowlist", self._allowlist),
                 web.delete("/v1/grants/{id}", self._revoke),
             ]
         )
@@ -126,7 +130,7 @@ class FakeGateway:
             if call.startswith(failure[0]):
                 self.fail.remove(failure)
                 await self._tell()
-                return web.Response(status=failure[1], text="<html>no JSON</html>")
+                return web.Response(status=failure[1], text=self.failure)
         lost = next((each for each in self.lose if call.startswith(each)), None)
         if lost is not None:
             self.lose.remove(lost)
@@ -272,6 +276,13 @@ class FakeGateway:
             return web.json_response({"session_id": session_id, "kind": kind, "generation": 0})
         self.sessions[session_id] = json.loads(await request.read())
         return web.json_response({"session_id": session_id, "kind": "api", "generation": 0})
+
+    async def _sessions(self, request: web.Request) -> web.Response:
+        found = [{"session_id": name, "kind": each.get("kind", "api")} for name, each in self.sessions.items()]
+        return web.json_response({"object": "list", "data": found, "next": None})
+
+    async def _allowlist(self, request: web.Request) -> web.Response:
+        return error(409, "allowlist_in_file", "With this store a file is the allowlist.")
 
     async def _stop(self, request: web.Request) -> web.Response:
         return web.json_response({"session_id": request.match_info["id"], "cancelled": ["a"], "turns": ["t"]})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import fcntl
 import os
 import pty
 import re
@@ -11,6 +12,7 @@ import select
 import signal
 import subprocess
 import sys
+import termios
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -105,7 +107,12 @@ def test_it_plays_by_itself_plainly_and_leaves_nothing_behind(tmp_path: Path) ->
     out = done.stdout
     assert "\x1b" not in out
     assert max(len(line) for line in out.splitlines() if str(tmp_path) not in line) <= 80
-    assert re.search(r"The whole text \([\d,]+ characters\) is in the file\n┃ .*/signoff-demo-\S+/\w{5}\.txt", out)
+    assert re.search(
+        r"The whole text \([\d,]+ characters\) is in this file until the demo ends:\n"
+        r"┃ .*/signoff-demo-\S+/\w{5}\.txt\n",
+        out,
+    )
+    assert "So is the file that a card named." in " ".join(out.split())
     assert "2 identical requests wait." in out
     assert out.count("Approved once for all 2 by you") >= 2
     assert out.count("reports that it did not start it.") == 3
@@ -117,6 +124,14 @@ def test_it_plays_by_itself_plainly_and_leaves_nothing_behind(tmp_path: Path) ->
     assert out.count("not asked again, not run") == 1
     assert "Next: signoff init" in out
     assert not list(tmp_path.iterdir())
+
+
+def test_every_line_of_a_card_has_its_bar_on_a_narrow_terminal(tmp_path: Path) -> None:
+    lines = run(tmp_path, "--auto", COLUMNS="40").stdout.splitlines()
+    at = next(place for place, line in enumerate(lines) if line.startswith("┃ The whole text"))
+    card = lines[at : lines.index("", at)]
+    assert len(card) > 10
+    assert [line for line in card if not line.startswith("┃") and "›" not in line and "→" not in line] == []
 
 
 def test_each_card_says_the_verdict_before_the_agent_reads_it(tmp_path: Path) -> None:
@@ -159,7 +174,11 @@ def test_a_person_answers_by_numbers_and_by_commands(tmp_path: Path) -> None:
         shown.type("99")
         shown.until("No button has the number 99 now; nothing was decided.")
         shown.type("ok")
-        shown.until("decides nothing here.")
+        shown.until("“ok” decides nothing here.")
+        for line in ("foo", "foo", f"what is {'x' * 90}"):
+            shown.type(line)
+            shown.until(f"“{line[:39]}")
+            shown.until("decides nothing here.")
         shown.type("/pending")
         shown.until("1 waits here")
         shown.type("2")
@@ -202,6 +221,28 @@ def test_it_can_be_ended_at_any_time_and_says_what_was_withdrawn(tmp_path: Path,
         shown.until(f"Ended early. Withdrawn, not run: {short_id}")
         shown.until("Nothing was run.")
         assert shown.end() == code
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("arguments", [("--terminal",), ("--no-browser",)])
+def test_a_terminal_that_is_closed_leaves_nothing_behind(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [*COMMAND, *arguments],
+        env=environment(tmp_path),
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509  # its own terminal, as from a shell
+    ) as process:
+        os.close(slave)
+        seen = b""
+        while b"2 of 5" not in seen:
+            seen += os.read(master, 65536)
+        assert len(list(tmp_path.iterdir())) == 1
+        os.close(master)
+        assert process.wait(60) == 129
     assert not list(tmp_path.iterdir())
 
 

@@ -10,12 +10,14 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import aiohttp
 import pytest
 from tests.forked import Forked
 from tests.platforms.discord import DiscordServer
 from tests.platforms.slack import SlackServer
 from tests.platforms.telegram import SeenMessage, TelegramPlatform, TelegramServer
 from tests.unit.cli.test_cli import Done, Shell, one_line
+from tests.unit.console.world import Person
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the gateway runs on POSIX")
 
@@ -98,13 +100,39 @@ async def test_every_named_place_gets_a_card_and_a_tap_is_told(shell: Shell, tel
     assert all(0 <= each["after_s"] < 60 for each in places.values())
 
 
+async def test_it_rehearses_on_the_console_alone(shell: Shell) -> None:
+    (shell.folder / "signoff.toml").write_text(f'{STATE}[approvals]\nfallback_destination = "console:main"\n')
+    async with serving(shell), aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
+        base, _, link = (await shell("console", "--principal", "ana")).out.strip().partition("/console/link/")
+        ana = Person(base, http)
+        link = f"/console/link/{link}"
+        assert (await ana.post(link, (await ana.get(link)).fields(link))).status == 303
+        process = await shell.start("drill", "--wait", "1m")
+        assert process.stderr is not None
+        said = (await process.stderr.readline()).decode()
+        assert said == "signoff: a card goes to console:main. Waiting up to 60 s for a tap.\n"
+        said = (await process.stderr.readline()).decode()
+        assert "`signoff console --principal NAME` prints a link that logs NAME in." in said
+        page = (await ana.get("/console")).text
+        seen = page.partition('action="/console/drills/')[2].partition('"')[0]
+        action = f"/console/drills/{seen}"
+        assert (await ana.post(action, (await ana.get("/console")).fields(action))).status == 303
+        done = await shell.end(process)
+    assert done.code == 0, done
+    assert done.out.splitlines()[1].split()[:3] == ["console:main", "seen", "ana"]
+
+
 async def test_that_nobody_tapped_is_told_in_the_terminal_and_on_the_card(
     shell: Shell, telegram: TelegramPlatform
 ) -> None:
     async with serving(shell):
-        done = await shell("drill", "--wait", "5", "--to", f"telegram:{GROUP}")
+        done = await shell("drill", "--wait", "5", "--to", f"telegram:{GROUP}", "--to", "console:main")
         assert done.code == 1
-        assert "nobody tapped" in done.out
+        assert done.out.count("nobody tapped") == done.out.count("nobody who may decide pressed it") == 2
+        *_, console, chat = done.err.splitlines()
+        assert console.startswith("signoff: nobody pressed 'I see it' in the console. ")
+        assert console.endswith("`signoff console --principal NAME` prints a link that logs NAME in.")
+        assert chat.startswith(f"signoff: nobody who may decide pressed 'I see it' in telegram:{GROUP}. Look whether ")
         ended = await telegram.wait_for_message(GROUP, lambda m: m.text == "Drill: nobody tapped within 5 s.")
         assert ended.buttons == []
         assert await telegram.messages(ANA) == []
@@ -159,8 +187,8 @@ async def test_a_card_outlives_the_gateway(shell: Shell, telegram: TelegramPlatf
     [
         (["--to", "nowhere"], 2, "platform:chat"),
         (["--to", "slack:C1"], 2, "does not serve slack"),
-        (["--wait", "1"], 2, "5.0<=x<=3600.0"),
-        (["--to", "console:ops"], 2, "The console shows no drill"),
+        (["--wait", "1"], 2, "--wait: 1 is out of bounds: it must be 5 to 3600 seconds"),
+        (["--wait", "soon"], 2, "--wait: 'soon' is no length of time. Write seconds, or such as 90s, 5m, 2h or 1d."),
     ],
 )
 async def test_wrong_use(shell: Shell, arguments: list[str], code: int, said: str) -> None:
@@ -176,7 +204,7 @@ async def test_without_a_gateway_or_a_place(shell: Shell) -> None:
     async with serving(shell):
         done = await shell("drill")
     assert done.code == 2
-    assert "set approvals.fallback_destination" in one_line(done)
+    assert "Set approvals.fallback_destination" in one_line(done)
 
 
 async def test_discord(shell: Shell) -> None:

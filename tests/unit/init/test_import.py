@@ -207,9 +207,9 @@ def configured(front: Front) -> None:
 def test_nothing_is_written_without_a_yes(front: Front) -> None:
     configured(front)
     before = (front.folder / "signoff.toml").read_text()
-    out = front("init", "--import", "auto")
+    out = front("init", "--import", "auto", code=1)
     assert "git status *  (" in out
-    assert "Nothing is written; --yes writes it." in out
+    assert "signoff: nothing was written; --yes writes it." in out
     assert (front.folder / "signoff.toml").read_text() == before
     assert not (front.folder / "state" / "allowlist.toml").exists()
 
@@ -229,7 +229,7 @@ def test_a_yes_writes_both_files_and_keeps_comments(front: Front) -> None:
 
 def test_programs_read_what_would_be_written(front: Front) -> None:
     configured(front)
-    found = front.json("init", "--import", ".claude/settings.json")
+    found = front.json("init", "--import", ".claude/settings.json", code=1)
     assert [line["text"] for line in found["commands"]] == ["git status", "git status *"]
     assert [line["text"] for line in found["deny"]] == ["curl *"]
     assert (found["left"], found["written"]) == ([], False)
@@ -250,7 +250,7 @@ def test_all_four_are_found(front: Front) -> None:
     front.write("opencode.jsonc", '{ // comment\n "permission": {"bash": {"deno *": "deny", }, } /* end */ }')
     front.write("home/.hermes/config.yaml", "approvals:\n  deny:\n    - 'nc *'\n")
     front.write(".claude/settings.local.json", '{"permissions": {"deny": ["Bash(curl:*)"]}}')
-    found = front.json("init", "--import", "auto")
+    found = front.json("init", "--import", "auto", code=1)
     assert {line["text"] for line in found["deny"]} == {"gh *", "deno *", "nc *", "curl *"}
     assert [left["shown"] for left in found["left"]] == ['approval_policy = "never"']
 

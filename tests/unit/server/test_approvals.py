@@ -30,6 +30,7 @@ async def test_one_approval_from_question_to_result(world: World) -> None:
     assert (await agent("POST", f"{path}/claim", claim)).status == 200
     done = await agent("POST", f"{path}/result", {"status": "succeeded", "exit_code": 0})
     assert (done.status, done.body["execution"]["exit_code"]) == (200, 0)
+    assert done.body["message"].endswith("Do not run the action a second time. Its result is noted: succeeded.")
     again = await agent("POST", f"{path}/result", {"status": "failed", "exit_code": 1})
     assert (again.status, again.code) == (409, "conflict")
     assert again.body["approval"]["execution"]["state"] == "succeeded"

@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import cast
 
+import msgspec
 import pytest
 from tests.unit.cli.test_cli import Shell, one_line
 from tests.unit.server.world import World, world_on
 
 from signoff.client import BlockingClient, Client
 from signoff.errors import InsufficientScope, InvalidInput, NotPermitted, SessionNotFound
+from signoff.ids import one_question_session
 from signoff.model import Scope
+from signoff.settings import Profile
 
 
 def minutes_left(told: str) -> float:
@@ -126,6 +131,87 @@ async def test_the_command_line(tmp_path: Path) -> None:
         for wrong in ("0", "1441", "soon", "5 off"):
             done = await shell("yolo", wrong, "--session", "s1")
             assert (done.code, "1 to 1440" in one_line(done)) == (2, True)
-        assert (await shell("yolo", "5")).code == 2
         done = await shell("yolo", "--session", "none")
         assert (done.code, "session" in one_line(done)) == (1, True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the gateway's socket")
+async def test_without_a_session_the_open_ones_are_named(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    async with world_on("memory://", state_dir=tmp_path) as world:
+        assert one_line(await shell("yolo", "5")).startswith("Name the session with --session; none is open now. See ")
+        agent, _ = await world.pair()
+        for name, kind in (("job", "cron"), (one_question_session("ana"), "api"), ("chat-1", "api")):
+            assert (await agent("PUT", f"/v1/sessions/{name}", {"kind": kind})).status == 200
+        assert (await agent("DELETE", "/v1/sessions/chat-1")).status == 200
+        done = await shell("yolo", "5")
+        assert done.code == 2
+        told = "Name the session with --session; open now: s1 (api of builder). See `signoff yolo --help`."
+        assert one_line(done) == told
+        assert "questions are asked in all of them." in one_line(await shell("yolo", "off"))
+        assert (await shell("yolo", "5", "--session", "s1")).code == 0
+        assert "; nothing is asked in: s1 (api of builder)." in one_line(await shell("yolo", "off"))
+
+
+async def test_what_is_allowed_in_advance_is_listed_whole(tmp_path: Path) -> None:
+    """Not the grants alone: to say that nothing is in force, while a bypass is, would be a lie."""
+    shell = Shell(tmp_path)
+    async with world_on("memory://", state_dir=tmp_path) as world:
+        _, approver = await world.pair()
+        nothing = await shell("grants")
+        assert nothing.out == (
+            "No grant is in force.\n\nNo session has its questions switched off.\n\n"
+            f"The allowlist, {tmp_path / 'allowlist.toml'}, allows nothing else.\n"
+        )
+        (tmp_path / "allowlist.toml").write_text('commands = ["make *"]\nunattended_commands = ["git pull"]\n')
+        assert (await shell("yolo", "5", "--session", "s1")).code == 0
+        out = (await shell("grants")).out
+        assert re.search(
+            r"`signoff yolo off --session SESSION` ends it:\nSESSION .*\ns1 +the operator .* [45] min\n", out
+        )
+        assert re.search(r"stands there too:\nLIST .*\ncommands +make \*\nunattended_commands +git pull\n", out)
+        told = json.loads((await shell("grants", "--json")).out)
+        assert (told["data"], [each["session_id"] for each in told["bypasses"]]) == ([], ["s1"])
+        assert [(line["list"], line["text"]) for line in told["allowlist"]] == [
+            ("commands", "make *"), ("unattended_commands", "git pull"),
+        ]  # fmt: skip
+        shell.environ |= {"SIGNOFF_URL": world.bound.api, "SIGNOFF_KEY": approver.key or ""}
+        out = (await shell("grants")).out
+        assert "\ns1 " in out
+        assert "The allowlist is not listed here: this key is no operator's." in out
+        assert json.loads((await shell("grants", "--json")).out)["allowlist"] is None
+
+
+async def test_the_open_sessions_are_listed(world: World) -> None:
+    agent, approver = await world.pair()
+    for number in range(5):
+        await agent("PUT", f"/v1/sessions/more-{number}", {"kind": "api"})
+    await agent("DELETE", "/v1/sessions/more-1")
+    await agent("PUT", "/v1/sessions/below", {"kind": "child", "parent": "s1"})
+    for name in ("s1", "below"):
+        assert (await approver("POST", f"/v1/sessions/{name}/bypass")).status == 200
+    found: list[dict[str, object]] = []
+    after = ""
+    while True:
+        page = (await approver("GET", f"/v1/sessions?limit=2{after}")).body
+        assert len(page["data"]) <= 2
+        found += page["data"]
+        if page["next"] is None:
+            break
+        after = f"&after={page['next']}"
+    assert [row["session_id"] for row in found] == ["s1", "more-0", "more-2", "more-3", "more-4", "below"]
+    assert {str(row["session_id"]) for row in found if row["bypass_until"]} == {"s1", "below"}
+    default = world.core.profiles["default"]
+    off = msgspec.structs.replace(default.approvals, mode="off")
+    cast("dict[str, Profile]", world.core.profiles)["default"] = msgspec.structs.replace(default, approvals=off)
+    rows = (await approver("GET", "/v1/sessions")).body["data"]
+    assert [row["bypass_until"] for row in rows] == [None] * 6, "settings forbid it now"
+    assert (await agent("GET", "/v1/sessions")).status == 403
+    stranger = await world.client("approver", profile="second")
+    assert (await stranger("GET", "/v1/sessions")).body["data"] == []
+
+    def blocking() -> None:
+        with BlockingClient(world.bound.api, approver.key) as twin:
+            assert [each.session_id for each in twin.open_sessions()][-1] == "below"
+
+    await asyncio.to_thread(blocking)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from signoff.display import shown
-from signoff.elicitation import fields_of
+from signoff.elicitation_form import fields_of
 from signoff.model import replace
 from signoff.showing import _form_field
 from signoff.shown_card import Part, ShownCard, Way
@@ -91,6 +91,21 @@ async def test_no_line_of_a_form_stands_without_its_margin() -> None:
     assert [line for line in lines if line.startswith(("Approved", "----"))] == []
     assert all(len(line) <= 80 for line in lines)
     assert any(line.startswith(f"│ {forged}") for line in lines)
+
+
+async def test_a_choice_of_several_says_how_it_is_typed() -> None:
+    form = {"properties": {"p": {"type": "array", "title": "Parts", "items": {"enum": ["web", "api"]}}}}
+    typed = Typed(replace(card("x"), fields=tuple(map(_form_field, fields_of(form)))))
+    assert await converse(typed, typed, "r")  # type: ignore[arg-type]  # as above
+    assert "Parts (commas between several): " in typed.out.getvalue()
+    assert typed.reply == Reply(choice="once", content={"p": ["web"]})
+
+
+async def test_a_page_stands_whole_below_the_card() -> None:
+    page = f"https://auth.example.com/{'x' * 200}"
+    typed = Typed(replace(card("x"), page=page))
+    assert await converse(typed, typed, "r")  # type: ignore[arg-type]  # as above
+    assert f"Open: {page}" in typed.out.getvalue().replace("\n│ ", "")
 
 
 @pytest.mark.parametrize(("whole", "keys"), [("", "a/d/r"), ("x" * 5000, "a/d/r/v")])

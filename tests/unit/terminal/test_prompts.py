@@ -47,7 +47,7 @@ async def test_a_yes_at_the_terminal_is_the_operators(gateway: Gateway, folder: 
     assert "High: " in shown
     assert "▏ Agent says (not checked): old build" in shown
     assert "Enter alone: Deny" in shown
-    assert "Answer a/d/r/s/" in shown
+    assert "Answer a/d/r/w (" in shown, "no answer for a session that ends with the command"
     typist.type("a\n")
     code, _, errors = await typist.ended()
     assert (code, ran(folder)) == (0, 1), errors

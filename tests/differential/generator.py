@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from tests.differential import corners
+from tests.differential import corners, pieces
 
 PROGRAMS = ("alpha", "beta", "gamma", "delta", "rm", "git", "cp", "ls")
 NAMES = ("v", "w", "x", "name", "LIST")
@@ -144,6 +144,8 @@ class Generator:
                     ),
                     lambda: f"<({self.simple()})",
                     lambda: "a$IFS" + "b",
+                    lambda: pieces.word(self.random),
+                    lambda: pieces.word(self.random),
                 ]
             )
         )

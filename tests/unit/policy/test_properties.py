@@ -160,7 +160,7 @@ def _carried(row: Carrier, name: str, danger: str) -> Iterator[str]:
     if row.inner == "words" and not row.program_option and row.min_operands <= 1:
         yield f"{program} {row.only_behind} {danger}" if row.only_behind else f"{program}{skipped} {danger}"
     elif row.inner in {"text", "each"}:
-        yield f"{program}{skipped} {text}"
+        yield f"{program} {row.only_behind} {text}" if row.only_behind else f"{program}{skipped} {text}"
     elif row.inner == "first":
         yield f"{program}{skipped} {text} EXIT"
     elif row.inner == "definitions":
@@ -174,7 +174,7 @@ def _carried(row: Carrier, name: str, danger: str) -> Iterator[str]:
             continue
         marks = [mark for mark in row.behind if "*" not in mark]
         if not row.behind:
-            yield f"{program} {option} {text}"
+            yield f"{program} {option}{'=' if ':' in option else ' '}{text}"
         elif marks:
             yield f"{program} {option} {_single(marks[0] + danger)}"
     if row.stdin_is == "code" and row.inner != "each":
@@ -290,6 +290,9 @@ def _quoted(draw: st.DrawFn, word: str) -> str:
                 "".join("\\" + character for character in word),
                 f"'{word[:place]}'\"{word[place:]}\"",
                 f"{word[:place]}''{word[place:]}",
+                f"{word[:place]}$''{word[place:]}",
+                f"{word[:place]}${{nothing_at_all:+x}}{word[place:]}",
+                f"{word[:-1]}\\{word[-1]}",
                 f"{word[:place]}\\\n{word[place:]}",
             ]
         )
@@ -314,7 +317,7 @@ HEAVY = [
     "x=(", "(", "a;", "a\n", "$(", "\"$(", "<<a ", "<<a\n\\\n", "{", "{a,", "a{b,c}", "if ", "`", "'", "\"",
     "\\", "\\\n", "a\\\n", "f(){ f;f;};", "a|", "a&&", ">f ", "*", "/../", "sudo ", "find -exec ", "xargs ",
     "eval a;", "bash -c a\n", "x=$x$x;", "\u200b", "a\u200b ", ")", "]", "é", "cat <<E\nb\nE\n", "alias a=b;",
-    "${x:-", "[[ ", "trap \"",
+    "${x:-", "[[ ", "trap \"", "a$x.$y ", "v=$ a;", "\\  ", "[ a | b ];", "$${", "a {{,b};", "a#", "$'\\\\' ", "<<E;",
 ]  # fmt: skip
 
 

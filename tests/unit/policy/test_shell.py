@@ -179,6 +179,9 @@ def programs(text: str) -> list[str]:
         "select f in x; do rm $f; done",
         "time { rm x; }",
         "coproc A { rm x; }",
+        "time ! rm x",
+        "time ! { rm x; }",
+        "coproc ! rm x",
         "trap 'rm $f' EXIT; f=x",
         "for i in 1 2; do $c x; c=rm; done",
         "c=true; [[ $a ]] && c=rm; $c x",
@@ -308,7 +311,6 @@ def test_code_that_comes_from_where_nobody_sees_is_opaque(text: str) -> None:
         "echo \"${y:-'}\"; rm x; echo '}\"'",
         'echo "${y+\'}"; rm x #\'}"',
         "cat <<A\n${y:-'}\n$(rm x)\n'}\nA",
-        "echo \\ #$(rm x)",
         "echo `echo ${y-'`echo $(rm x)`'}`",
         "echo ${y:=$[$'$(rm x)']}",
     ],
@@ -403,6 +405,18 @@ def test_what_another_shell_knows() -> None:
     assert {"echo a", "echo "} <= set(programs("v=a; bash -c 'echo \"$v\"'"))
     assert "echo " not in programs("export v=a; bash -c 'echo \"$v\"'")
     assert programs("v=a; eval 'echo $v'")[-1] == "echo a"
+
+
+def test_another_shell_knows_no_array() -> None:
+    assert "echo x" in programs("v=(a); bash -c 'echo \"${v[@]}\" x'")
+
+
+@every(
+    "text",
+    ["a | >f b | c d\nbash <<'E'\nrm x\nE", "a | b | exec 9>&1; c\n( declare -i n; read n <<< 'a[$(rm x)]' ) >f"],
+)
+def test_what_stands_around_a_line_that_the_grammar_loses_is_found(text: str) -> None:
+    assert "rm x" in programs(text)
 
 
 def test_a_folder_changed_in_a_branch_is_not_known_behind_it() -> None:

@@ -11,6 +11,9 @@ MAX_WORDS = 64
 MAX_ATOMS = 1000
 """How many braces, commas and stretches between them one word may have."""
 
+MAX_GROUPS = 64
+"""How many open braces one word may have: the end of each is looked for."""
+
 _SEQUENCE = re.compile(r"(-?\d{1,6}|[A-Za-z])\.\.(-?\d{1,6}|[A-Za-z])(?:\.\.([+-]?\d{1,6}))?")
 _PADDED = re.compile(r"-?0\d")
 
@@ -23,13 +26,16 @@ class Piece(NamedTuple):
     kind: str
 
 
+_CLOSING = Piece("}", "bare")
+
+
 def expand(pieces: list[Piece]) -> list[list[Piece]]:
     """The words that these pieces stand for, one list of pieces each."""
     if not any(piece.kind == "bare" and "{" in piece.text for piece in pieces):
         return [pieces]
     done: list[list[Piece]] = []
     todo = [_atoms(pieces)]
-    if len(todo[0]) > MAX_ATOMS:
+    if len(todo[0]) > MAX_ATOMS or sum([text == "{" for text, _kind in todo[0]]) > MAX_GROUPS:
         return [[Piece(UNKNOWN, "split")]]
     while todo:
         word = todo.pop()
@@ -57,20 +63,34 @@ def _atoms(pieces: list[Piece]) -> list[Piece]:
 
 def _first_group(word: list[Piece]) -> tuple[int, int, list[list[Piece]]] | None:
     """The first brace group that expands: its borders and its options."""
-    starts: list[int] = []
-    groups: list[tuple[int, int]] = []
     for index, atom in enumerate(word):
-        if atom.kind != "bare":
-            continue
-        if atom.text == "{":
-            starts.append(index)
-        elif atom.text == "}" and starts:
-            groups.append((starts.pop(), index))
-    for start, end in sorted(groups):
-        options = _options(word[start + 1 : end])
+        if atom.kind != "bare" or atom.text != "{" or (index == 0 and word[1:2] == [_CLOSING]):
+            continue  # a word that starts with an empty pair starts with plain text
+        end = _group_end(word, index)
+        options = _options(word[index + 1 : end]) if end else None
         if options is not None:
-            return start, end, options
+            return index, end, options
     return None
+
+
+def _group_end(word: list[Piece], start: int) -> int:
+    """The place of the brace that ends the group, or 0. One before any comma is text, unless it ends a group within
+    this one."""
+    depth = 0
+    ends = False
+    for index in range(start + 1, len(word)):
+        text, kind = word[index]
+        if kind != "bare":
+            continue
+        if text == "{":
+            depth += 1
+        elif text == "}" and depth:
+            depth -= 1
+        elif text == "}" and ends:
+            return index
+        elif depth == 0 and (text == "," or ".." in text):
+            ends = True
+    return 0
 
 
 def _options(inside: list[Piece]) -> list[list[Piece]] | None:
@@ -79,7 +99,7 @@ def _options(inside: list[Piece]) -> list[list[Piece]] | None:
     depth = 0
     for atom in inside:
         mark = atom.text if atom.kind == "bare" else ""
-        depth += (mark == "{") - (mark == "}")
+        depth = max(depth + (mark == "{") - (mark == "}"), 0)
         if mark == "," and depth == 0:
             options.append([])
         else:

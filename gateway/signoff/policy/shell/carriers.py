@@ -48,6 +48,7 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     default: str = ""
     later: bool = False
     fresh: bool = False
+    partial: bool = False
     language: str = ""
     place: Place = "here"
     changes: Change
@@ -75,6 +76,8 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     carrier: tuple[Carrier, ...]
     code_variables: tuple[str, ...]
+    command_options: tuple[str, ...]
+    without_command_options: tuple[str, ...]
 
 
 @cache
@@ -103,6 +106,49 @@ def code_variables() -> frozenset[str]:
     return frozenset(_loaded().code_variables)
 
 
+ANY = Carrier(names=("*",), inner="none", changes="what")
+"""Any program that is told of a command by an option with a name for that."""
+
+
+@cache
+def _excepted() -> frozenset[str]:
+    return frozenset(_loaded().without_command_options)
+
+
+@cache
+def _option_names() -> re.Pattern[str]:
+    """The names of options that say of themselves that they take a command."""
+    names = (re.escape(name).replace(r"\*", r"[\w-]+") for name in _loaded().command_options)
+    return re.compile(rf"--(?!no-)(?:{'|'.join(names)})")
+
+
+@lru_cache(maxsize=4096)
+def takes_command(option: str) -> bool:
+    """Whether an option, without its value, says by its name that it takes a command (`--post-hook`)."""
+    return len(option) <= _MAX_OPTION_CHARS and _option_names().fullmatch(option.replace("_", "-")) is not None
+
+
+_MAX_OPTION_CHARS = 64
+"""Longer words are no names of options."""
+
+
+def command_options(words: tuple[Word, ...]) -> list[tuple[int, str, str, str]]:
+    """The options among the words that say by their names that they take a command: place, name, `=` and value."""
+    found: list[tuple[int, str, str, str]] = []
+    for place, word in enumerate(words):
+        if word.text[:2] == "--":
+            name, equals, value = word.text.partition("=")
+            if takes_command(name):
+                found.append((place, name, equals, value))
+    if not found:
+        return found
+    program = words[0].text
+    if program.rpartition("/")[2] in _excepted() or len(program) >= _MAX_PROGRAM_CHARS:
+        return []
+    known = _rows(program).options
+    return [each for each in found if each[1] not in known]
+
+
 class _Rows(msgspec.Struct, frozen=True):
     """The rows of one program, and the words with which the subcommands of all of them begin."""
 
@@ -110,9 +156,13 @@ class _Rows(msgspec.Struct, frozen=True):
     starts: frozenset[str] = frozenset()
     by_options: Marks = Marks(())
     """The options of those rows that carry nothing but by one."""
+    options: frozenset[str] = frozenset()
+    """The options of all rows whose values are texts."""
 
 
 _NONE = _Rows()
+_MAX_PROGRAM_CHARS = 256
+"""No program has a longer name."""
 
 
 @lru_cache(maxsize=2048)
@@ -128,14 +178,15 @@ def _rows(program: str) -> _Rows:
         return _NONE
     starts = frozenset(start for row in rows for start in row.starts)
     options = [name for row in rows if row.options_only for name in (*row.code, *row.code_files)]
-    return _Rows(rows, starts, Marks(options))
+    texts = frozenset(name for row in rows for name in (*row.code, *row.code_files, *row.clause_starts))
+    return _Rows(rows, starts, Marks(options), texts)
 
 
 def find(words: tuple[Word, ...]) -> list[tuple[Carrier, tuple[Word, ...], int]]:
     """The carriers of these words, each with the words as it sees them (behind its subcommand), and how many came
     before those."""
     program = words[0].text
-    known = _rows(program) if len(program) < 256 else _NONE
+    known = _rows(program) if len(program) < _MAX_PROGRAM_CHARS else _NONE
     if not known.rows:
         return []
     texts = [word.text for word in words]

@@ -11,7 +11,7 @@ from itertools import islice
 from signoff.policy.shell.model import UNKNOWN
 from signoff.policy.shell.quoting import requote
 
-MAX_CHARS = 32 * 1024
+MAX_CHARS = 8 * 1024
 """Longer texts are not searched; they count as one text that is not known."""
 
 MAX_FOUND = 64
@@ -40,8 +40,9 @@ def shell_texts(language: str, text: str) -> list[str]:
         return []
     if len(text) > MAX_CHARS:
         return [UNKNOWN]
-    found = list(dict.fromkeys(islice(reader(text), MAX_FOUND + 1)))
-    return found if len(found) <= MAX_FOUND else [*found[:MAX_FOUND], UNKNOWN]
+    read = list(islice(reader(text), MAX_FOUND + 1))
+    found = list(dict.fromkeys(read[:MAX_FOUND]))
+    return found if len(read) <= MAX_FOUND else [*found, UNKNOWN]
 
 
 def _unescaped(text: str) -> str:
@@ -230,6 +231,8 @@ def _vi(text: str) -> Iterator[str]:
         yield match.group(2)
 
 
+_PSQL_BACKTICKS = re.compile(r"(?:^|\n)[ \t]*+\\\w[^\n`]*+`([^`\n]++)`")
+_PSQL_PIPE = re.compile(r"\\(?:gx?|o|out|w|write)\b\s*+(?:\([^)\n]{0,200}+\)\s*+)?\|\s*+(.+)")
 _SHELL_ESCAPE = re.compile(
     r"(?:^|\n)[ \t]*(?:\\!|\.shell\b|\.system\b|shell\b|platform\s+shell\b|system\b|!|pipe\b[^|\n]*\|)\s*(.+)"
 )
@@ -237,8 +240,9 @@ _SHELL_ESCAPE = re.compile(
 
 def _escape(text: str) -> Iterator[str]:
     r"""`shell command`, `!command`, `\! command` and `.system command` of debuggers and database clients."""
-    for match in _SHELL_ESCAPE.finditer(text):
-        yield match.group(1)
+    for pattern in (_SHELL_ESCAPE, _PSQL_PIPE, _PSQL_BACKTICKS):
+        for match in pattern.finditer(text):
+            yield match.group(1)
 
 
 def _tcl(text: str) -> Iterator[str]:
@@ -280,6 +284,44 @@ def _with_backticks(text: str) -> Iterator[str]:
     yield from _scripting(text)
 
 
+_RPM = re.compile(r"%\(|%\{\??!?(?:lua|load|uncompress)[:}]")
+
+
+def _rpm(text: str) -> Iterator[str]:
+    """`%(command)` in macros of rpm; what they compute or load by other ways is not known."""
+    end = 0
+    while (match := _RPM.search(text, end)) is not None:
+        start = end = match.end()
+        if match.group() != "%(":
+            yield UNKNOWN
+            continue
+        open_brackets = 1
+        while end < len(text) and open_brackets:
+            open_brackets += (text[end] == "(") - (text[end] == ")")
+            end += 1
+        yield text[start : end - (not open_brackets)]
+
+
+_M4 = re.compile(r"(?:m4_)?e?syscmd(?:\s*\(([^)]*+))?")
+
+
+def _m4(text: str) -> Iterator[str]:
+    """`syscmd(command)` and `esyscmd(command)`."""
+    for match in _M4.finditer(text):
+        command = (match.group(1) or "").strip("`'[] \t")
+        yield command or UNKNOWN
+
+
+_MLR_PIPE = re.compile(r'\|\s*+"((?:[^"\\]|\\.)*+)"')
+
+
+def _mlr(text: str) -> Iterator[str]:
+    """`system("...")`, `exec("...", [...])` and `print | "..."` of Miller."""
+    for match in _MLR_PIPE.finditer(text):
+        yield _unescaped(match.group(1))
+    yield from _scripting(text)
+
+
 _READERS: dict[str, Callable[[str], Iterator[str]]] = {
     "awk": _awk,
     "sed": _sed,
@@ -287,6 +329,9 @@ _READERS: dict[str, Callable[[str], Iterator[str]]] = {
     "escape": _escape,
     "tcl": _tcl,
     "applescript": _applescript,
+    "mlr": _mlr,
+    "rpm": _rpm,
+    "m4": _m4,
     "perl": _with_backticks,
     "ruby": _with_backticks,
     "php": _with_backticks,

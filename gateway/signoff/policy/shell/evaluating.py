@@ -1,9 +1,10 @@
 """Text that the shell evaluates once more: arithmetic, subscripts that builtins take, prompts."""
 
 import re
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Protocol
 
+from signoff.policy.shell.deadline import Deadline
 from signoff.policy.shell.model import UNKNOWN, Command, Word
 from signoff.policy.shell.options import OptionSpec, arguments
 from signoff.policy.shell.scope import INTEGERS, Scope
@@ -16,7 +17,8 @@ PROMPTS = frozenset({"PS0", "PS1", "PS2", "PS4"})
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _CHANGED = re.compile(
-    r"([A-Za-z_]\w*)(?:\[[^\]]{0,200}\])?\s*(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)"
+    r"(?<!\w)([A-Za-z_]\w*+)(?:\[[^\]]{0,200}+\])?\s*+(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)"
+    r"|(?:\+\+|--)\s*+([A-Za-z_]\w*+)"
 )
 _MAX_NAMES = 64
 _MAX_ROUNDS = 64
@@ -34,6 +36,7 @@ class Reader(Protocol):
 
     scope: Scope
     commands: list[Command]
+    deadline: Deadline
 
     def evaluate_elements(self, text: str) -> None:
         """Read the text of an array between brackets, which the shell reads once more."""
@@ -50,6 +53,7 @@ def arithmetic(machine: Reader, text: str) -> None:
     seen: set[str] = set()
     todo = [text]
     while todo and len(seen) < _MAX_ROUNDS:
+        machine.deadline.check()
         current = todo.pop()
         if current in seen:
             continue
@@ -57,8 +61,8 @@ def arithmetic(machine: Reader, text: str) -> None:
         if "$(" in current or "`" in current:
             machine.expand(current)
             machine.may_fail()
-        for name in _NAME.findall(current)[:_MAX_NAMES]:
-            todo += machine.scope.values.get(name, ())
+        for name in islice(_NAME.finditer(current), _MAX_NAMES):
+            todo += machine.scope.values.get(name.group(), ())
 
 
 def drain(machine: Reader) -> None:

@@ -8,11 +8,11 @@ from typing import Protocol
 
 import tree_sitter
 
-from signoff.policy.shell import quoting
+from signoff.policy.shell import misread, quoting
 from signoff.policy.shell.braces import Piece
 from signoff.policy.shell.deadline import Deadline
 from signoff.policy.shell.evaluating import ARITHMETIC_TESTS
-from signoff.policy.shell.fields import assigned
+from signoff.policy.shell.fields import MAX_PIECES, assigned
 from signoff.policy.shell.model import PLACEHOLDER, UNKNOWN
 from signoff.policy.shell.scope import Elements, Scope
 from signoff.policy.shell.syntax import children_of, text_of
@@ -25,9 +25,11 @@ _BARE_NODES = (
     "test_operator",
 )  # fmt: skip
 _TOKENS = frozenset({"word", "regex", "extglob_pattern"})
+_SIGNED = frozenset({"expansion", "command_substitution", "arithmetic_expansion"})
 _EVALUATED = frozenset({"variable_name", "word", "raw_string", "ansi_c_string"})
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]")
 _ALL_ELEMENTS = re.compile(r'"\$(?:@|\{@\}|\{\w+\[@\]\})"')
+_BLANK = re.compile(r"\s")
 _BRACES = re.compile(r"\$?\{[^{}]*\}")
 _DEFAULTS = frozenset({":-", "-", ":=", "=", ":+", "+"})
 
@@ -107,6 +109,8 @@ def _bare(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
         return [[Piece(quoting.double_quoted(text), "quoted")]]
     if "\\" not in text:
         return [[Piece(text, "bare")]]
+    if text.count("\\") > MAX_PIECES:
+        return _unknown(quoted=False)
     return [[Piece(part, "quoted" if escaped else "bare") for part, escaped in quoting.bare(text)]]
 
 
@@ -150,12 +154,33 @@ def _substitution(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternati
 
 def _concatenation(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
     parts: list[Alternatives] = []
-    for child in children_of(node):
+    source, start, end = host.source, node.start_byte, node.end_byte
+    children = children_of(node)
+    if source.startswith(_BEFORE_BRACE, start) and children[0].type == "raw_string":
+        children = children[1:]
+    for child in children:
         host.deadline.check()
-        if not quoted and starts_translated(host.source, child):
+        if not quoted and starts_translated(source, child):
             continue
         parts.append(_EVALUATORS.get(child.type, _others)(host, child, quoted))
-    return product(parts)
+    found = product(parts)
+    if _UNSPLIT.search(source, start, end) is not None:
+        _note_unsplit(host, found)
+    if source.find(b"{", start, end) >= 0 and misread.is_glued(source, children):
+        host.note_unreadable()
+    return found
+
+
+_UNSPLIT = re.compile(rb"'\$'|\$\Z|\$\{?!")
+_BEFORE_BRACE = b"''{"
+"""A brace expansion at the start of a word, behind quotes that are put there for the grammar."""
+
+
+def _note_unsplit(host: Host, found: Alternatives) -> None:
+    """A word with a dollar that is text, or with `$!` before anything runs behind, is none that bash splits, against
+    all rules."""
+    if any(piece.kind == "split" and _BLANK.search(piece.text) for pieces in found for piece in pieces):
+        host.note_unreadable()
 
 
 def starts_translated(source: bytes, node: tree_sitter.Node) -> bool:
@@ -238,6 +263,8 @@ def _string(host: Host, node: tree_sitter.Node) -> Alternatives:
     for child in children_of(inner)[1:-1]:
         host.deadline.check()
         start = child.start_byte
+        if child.type in _SIGNED and source[start] != 0x24:
+            start = source.find(b"$", start, child.end_byte)  # a backslash and a blank before it became a part of it
         if start > position:
             parts += _gap(host, position, start)
         parts.append(_EVALUATORS.get(child.type, _others)(host, child, True))

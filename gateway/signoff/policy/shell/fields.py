@@ -6,6 +6,12 @@ from signoff.policy.shell.braces import Piece, expand
 from signoff.policy.shell.model import UNKNOWN, Word
 from signoff.policy.shell.scope import DEFAULT_IFS
 
+MAX_PIECES = 1024
+"""A word in more pieces is not known either: each costs some microseconds."""
+
+_MAX_TILDES = 256
+"""The same for places of a value where a tilde may stand."""
+
 MAX_CHARS = 64 * 1024
 """A word that expansion makes longer than this is not known: `$a$a$a` may be as long as you like."""
 
@@ -21,7 +27,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 def words(pieces: list[Piece], home: str, ifs: str = DEFAULT_IFS) -> list[Word]:
     """The words that one source word stands for. `ifs` are the characters at which values are split; with `UNKNOWN` in
     it nobody knows into what they fall."""
-    if len(pieces) > 1 and sum(len(piece.text) for piece in pieces) > MAX_CHARS:
+    if len(pieces) > 1 and _is_too_much(pieces):
         return [Word(UNKNOWN, many=True)]
     texts: list[str] = []
     for text, kind in pieces:
@@ -34,9 +40,13 @@ def words(pieces: list[Piece], home: str, ifs: str = DEFAULT_IFS) -> list[Word]:
     return [word for part in expand(pieces) for word in _split(_tildes(part, home), ifs)]
 
 
+def _is_too_much(pieces: list[Piece]) -> bool:
+    return len(pieces) > MAX_PIECES or sum([len(piece.text) for piece in pieces]) > MAX_CHARS
+
+
 def assigned(pieces: list[Piece], home: str) -> str:
     """The value an assignment gives: no splitting, no globs, no braces."""
-    if len(pieces) > 1 and sum(len(piece.text) for piece in pieces) > MAX_CHARS:
+    if len(pieces) > 1 and _is_too_much(pieces):
         return UNKNOWN
     return "".join(piece.text if piece.kind != "break" else " " for piece in _all_tildes(pieces, home))
 
@@ -58,10 +68,12 @@ def _all_tildes(pieces: list[Piece], home: str) -> list[Piece]:
     for piece in pieces:
         first, *others = piece.text.split(":") if piece.kind == "bare" else [piece.text]
         parts[-1].append(Piece(first, piece.kind))
+        if len(parts) + len(others) > _MAX_TILDES:
+            return [Piece(UNKNOWN, "quoted")]
         parts += [[Piece(other, "bare")] for other in others]
-    found = _tilde(parts[0], home)
+    found = list(_tilde(parts[0], home))
     for part in parts[1:]:
-        found = [*found, Piece(":", "bare"), *_tilde(part, home)]
+        found += (Piece(":", "bare"), *_tilde(part, home))
     return found
 
 

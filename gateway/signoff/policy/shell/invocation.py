@@ -73,7 +73,7 @@ def _with_redirects(machine: Machine, nodes: list[Node], around: list[Node], io:
     found = Redirections(machine, redirects, io)
     outside = around[0].start_byte if around else 0
     behind = found.arguments
-    if around and behind and b"\n" in machine.source[nodes[-1].end_byte : outside]:
+    if nodes and around and behind and b"\n" in machine.source[nodes[-1].end_byte : outside]:
         # `a | b | c` and a line `> file d`: what stands behind the file is a command of its own.
         rest = machine.source[behind[0].start_byte : behind[-1].end_byte].decode("utf-8", "replace")
         machine.cover(behind[0].start_byte, behind[-1].end_byte)

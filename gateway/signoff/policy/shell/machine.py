@@ -31,6 +31,11 @@ MAX_COMMANDS = 10_000
 MAX_WORDS = 60_000
 """How many words all its commands may have together, those of wrappers counted again: judging them takes time too."""
 
+MAX_CHARS = 2 * 1024 * 1024
+"""How many characters these words may have together, where there are more than a few commands: one variable may stand
+in each of thousands. They are compared with every deny rule."""
+
+_FEW_COMMANDS = 16
 
 MAX_CALLS = 500
 """How many calls of its functions are followed: functions that call each other twice double them at each step."""
@@ -139,6 +144,7 @@ class Machine:
         self.call_count = 0
         self.at_exit: list[str] = []
         self._word_count = 0
+        self._char_count = 0
         self._level = _Level(self)
         self._perhaps = _Perhaps(self)
         self._read = read
@@ -153,6 +159,10 @@ class Machine:
         self._word_count += len(command.words) + len(command.redirects)
         if len(self.commands) >= MAX_COMMANDS or self._word_count > MAX_WORDS:
             raise TooManyWordsError
+        if len(self.commands) >= _FEW_COMMANDS:
+            self._char_count += sum([len(word.text) for word in command.words])
+            if self._char_count > MAX_CHARS:
+                raise TooManyWordsError
         self.commands.append(command)
         for name, value in command.assignments:
             self.assigned(name, value, Io(chain=command.chain, place=command.place))

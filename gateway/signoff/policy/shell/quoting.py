@@ -33,12 +33,12 @@ def double_quoted(body: str) -> str:
 
 def heredoc(body: str) -> str:
     """The value of literal text in an unquoted here-document: as between double quotes, but a quote is not escaped."""
-    return re.sub(r"\\([$`\\])", r"\1", body)
+    return backticked(body)
 
 
 def backticked(body: str) -> str:
     """The code inside an old-style substitution."""
-    return _BACKTICK.sub(r"\1", body)
+    return "".join(_BACKTICK.split(body))  # all but the backslashes, without a call for each
 
 
 def bare(text: str) -> list[tuple[str, bool]]:

@@ -2,14 +2,17 @@
 
 import re
 import time
+from bisect import bisect_right
 from collections.abc import Callable
+from itertools import accumulate
+from operator import itemgetter
 
 import tree_sitter
 from msgspec.structs import replace
 
-from signoff.policy.shell import line, plain, simple, source, syntax, walk
+from signoff.policy.shell import line, misread, plain, respelling, simple, source, syntax, walk
 from signoff.policy.shell.carriers import table
-from signoff.policy.shell.deadline import Deadline, GivenUpError
+from signoff.policy.shell.deadline import BUDGET_S, Deadline, GivenUpError
 from signoff.policy.shell.evaluating import PROMPTS
 from signoff.policy.shell.machine import NOT_ALL_READ, TOO_DEEP, UNREADABLE, Io, Machine
 from signoff.policy.shell.model import PLACEHOLDER, UNKNOWN, UNKNOWN_HOME, Script, Word
@@ -27,6 +30,9 @@ _OWN = re.compile(
 )
 """Variables that the shell sets itself, whatever it is started with."""
 
+MAX_BROKEN_BYTES = 4096
+"""Longer texts with an error are not parsed once more: the parser cannot be interrupted while it mends them."""
+
 _RUNS = re.compile(r"[`(]|\$[{\[]")
 
 
@@ -37,10 +43,12 @@ def read_shell(
     cwd: str | None = None,
     env: tuple[tuple[str, str], ...] = (),
     clock: Callable[[], float] = time.thread_time,
+    budget_s: float = BUDGET_S,
 ) -> Script:
     """The commands of `text`, nested ones included, as bash and its kin would run them.
 
     `env` are the variables that are set around it, by names that a shell can have; its `HOME` goes before `home`.
+    `clock` returns seconds, `budget_s` of which may be spent.
     Never raises on any text. What could not be read in time or at all is in `problems`.
     """
     only = plain.words(text)
@@ -54,7 +62,7 @@ def read_shell(
     if len(text) > source.MAX_BYTES or len(text.encode("utf-8", "surrogatepass")) > source.MAX_BYTES:
         return Script(problems=(f"it is longer than {source.MAX_BYTES // 1024} kB",))
     table()  # loaded once, which is not this text's time
-    machine = Machine(Deadline(clock), Scope(home or UNKNOWN_HOME, cwd), _read, walk.statement)
+    machine = Machine(Deadline(clock, budget_s), Scope(home or UNKNOWN_HOME, cwd), _read, walk.statement)
     if UNKNOWN in text:
         machine.problems.setdefault("it contains a NUL character")
         text = text.replace(UNKNOWN, "")
@@ -131,11 +139,11 @@ def _parse(machine: Machine, text: str, io: Io) -> str | None:
         machine.problems.setdefault(overload)
         return None
     prepared = source.joined(text.replace(UNKNOWN, PLACEHOLDER), machine.deadline)
-    data = prepared.encode()
-    outer, machine.source = (machine.source, machine.visited, machine.covered), data
+    outer = (machine.source, machine.visited, machine.covered)
     machine.visited, machine.covered = set(), []
     try:
-        root = syntax.parse(data, machine.deadline).root_node
+        prepared, root = _tree(machine, prepared)
+        machine.source = prepared.encode()
         _note_odd(machine, prepared, root)
         if root.has_error:
             machine.problems.setdefault(UNREADABLE)
@@ -147,24 +155,53 @@ def _parse(machine: Machine, text: str, io: Io) -> str | None:
         machine.source, machine.visited, machine.covered = outer
 
 
+def _tree(machine: Machine, text: str) -> tuple[str, tree_sitter.Node]:
+    """The text and its tree; spelled otherwise where the grammar takes its words apart in another way than the shell.
+    Where that does not help, it is noted."""
+    data = text.encode()
+    root = syntax.parse(data, machine.deadline).root_node
+    broken = root.has_error
+    if len(data) > MAX_BROKEN_BYTES if broken else not misread.is_misread(root, data, machine.deadline):
+        return text, root
+    again, spots = respelling.respelled(text, machine.deadline)
+    if again == text:
+        if not broken:
+            machine.problems.setdefault(UNREADABLE)
+        return text, root
+    data = again.encode()
+    other = syntax.parse(data, machine.deadline).root_node
+    if other.has_error:
+        if not broken:
+            machine.problems.setdefault(UNREADABLE)
+        return text, root
+    if not respelling.is_at_spots(other, spots, machine.deadline) or misread.is_misread(other, data, machine.deadline):
+        machine.problems.setdefault(UNREADABLE)
+    return again, other
+
+
 def _note_unread(machine: Machine, root: tree_sitter.Node) -> None:
     """Whatever runs and was not walked is a problem, so that a gap in reading asks instead of passing."""
     if machine.problems:
         return
+    machine.deadline.check()
     runs, comments = syntax.running(root)
     source = machine.source
     for node in comments:
+        machine.deadline.check()
         start = node.start_byte
         if source[start - 2 : start] in _BLANK_BEFORE:
             continue
         if _COMMENT_BEFORE.search(source, max(start - 64, 0), start) is None:
             machine.problems.setdefault(UNREADABLE)  # to the shell this hash is a part of a word
             return
+    covered = sorted(machine.covered)
+    ends = list(accumulate((end for _start, end in covered), max))
     for node in runs:
         if node.id in machine.visited:
             continue
-        start = node.start_byte
-        if any(first <= start < end for first, end in machine.covered):
+        machine.deadline.check()
+        before = bisect_right(covered, node.start_byte, key=itemgetter(0))
+        if before and node.start_byte < ends[before - 1]:
             continue
         machine.problems.setdefault(NOT_ALL_READ)
         return

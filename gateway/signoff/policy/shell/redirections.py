@@ -6,12 +6,16 @@ import tree_sitter
 from msgspec.structs import replace
 
 from signoff.policy.shell import quoting, words
+from signoff.policy.shell.deadline import TooManyWordsError
 from signoff.policy.shell.expansion import evaluate
 from signoff.policy.shell.machine import Io, Machine
 from signoff.policy.shell.model import UNKNOWN, Redirect, Word
-from signoff.policy.shell.syntax import HERE_STRING, text_of
+from signoff.policy.shell.syntax import HERE_STRING, children_of, text_of
 
 Node = tree_sitter.Node
+
+MAX_REDIRECTS = 256
+"""How many one command may have: rules look at each of them, and no honest command comes near."""
 
 MAX_KEPT = 64 * 1024
 """How many characters of a file that a text writes are kept."""
@@ -42,6 +46,9 @@ class Redirections:
         self.io = replace(self.io, redirects=(*io.redirects, *self.written))
 
     def _add(self, node: Node) -> None:
+        self.machine.deadline.check()
+        if len(self.written) >= MAX_REDIRECTS:
+            raise TooManyWordsError
         if node.type == "herestring_redirect":
             self._here_string(node, node.named_children)
         elif node.type == "heredoc_redirect":
@@ -94,7 +101,7 @@ class Redirections:
         start = starts[0] if starts else ""
         body: Node | None = None
         operator = ""
-        for child in node.children:
+        for child in children_of(node):
             if child.type == "heredoc_body":
                 body = child
             elif child.type in {"file_redirect", "herestring_redirect"}:
@@ -132,7 +139,10 @@ class Redirections:
             return source
         parts: list[str] = []
         position = body.start_byte
-        for child in body.named_children:
+        for child in children_of(body):
+            if not child.is_named:
+                continue
+            self.machine.deadline.check()
             parts.append(self._raw(position, child.start_byte))
             if child.type == "heredoc_content":
                 parts.append(self._raw(child.start_byte, child.end_byte))

@@ -93,7 +93,8 @@ class Scope:
             if name not in self.exported and "" not in values:
                 self.values[name] = (*values, "") if len(values) < MAX_VALUES else (UNKNOWN,)
         self.values["IFS"] = (DEFAULT_IFS,)
-        self.arrays = {}
+        names, self.arrays = list(self.arrays), {}
+        self.arrays = {name: ((), *(self.elements_of(name) or ())) for name in names}  # no array is ever exported
         self.aliases = {}
         for name, function in self.functions.items():
             self.functions[name] = Function(function.body, function.source, surely=False)

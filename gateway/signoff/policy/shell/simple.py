@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from signoff.policy.shell import carriers, effects, embedded, evaluating, quoting, unwrapping
 from signoff.policy.shell.carriers import Carrier
+from signoff.policy.shell.deadline import TooManyWordsError
 from signoff.policy.shell.machine import Io, Machine
 from signoff.policy.shell.model import PLACEHOLDER, UNKNOWN, UNKNOWN_HOME, Code, Command, Word
 from signoff.policy.shell.options import arguments
@@ -14,6 +15,10 @@ from signoff.policy.shell.unwrapping import Inner
 Words = tuple[Word, ...]
 Row = tuple[Carrier, Words, int, list[Inner]]
 
+MAX_OPTIONS = 1024
+"""How many options one command may have: each is compared with those that carry something, and no honest command comes
+near."""
+
 MAX_ARGUMENTS = 64
 """How many words of its input xargs is followed with."""
 
@@ -21,7 +26,17 @@ MAX_ARGUMENTS = 64
 def rows_of(words: Words) -> list[Row]:
     """The carriers that these words are, each with the words as it sees them, how many came before those, and what it
     runs."""
-    return [(carrier, seen, before, unwrapping.unwrap(carrier, seen)) for carrier, seen, before in carriers.find(words)]
+    found = carriers.find(words)
+    rows = [(carrier, seen, before, unwrapping.unwrap(carrier, seen)) for carrier, seen, before in found]
+    options = carriers.command_options(words)
+    if options and (inners := unwrapping.named(words, options, _own(words, rows))):
+        rows.append((carriers.ANY, words, 0, inners))
+    return rows
+
+
+def _own(words: Words, rows: list[Row]) -> int:
+    """How many of the words are not those of a command that they carry."""
+    return min((inner.own + before for _carrier, _seen, before, inners in rows for inner in inners), default=len(words))
 
 
 def alone(words: Words, rows: list[Row], cwd: str | None, source: str) -> Command | None:
@@ -61,8 +76,10 @@ def run(machine: Machine, words: Words, io: Io, *, own_names: bool = True, rows:
     if opened is not None and (not io.fed or io.stdin != opened[0]):
         # Where both what `exec` opened and something around feed it, it is not known which of them came last.
         io = replace(io, stdin=None if io.fed else opened[0], fed=True)
+    if len(words) > MAX_OPTIONS and sum([word.text[:1] == "-" for word in words]) > MAX_OPTIONS:
+        raise TooManyWordsError
     first = words[0]
-    if first.text == "{" or (io.chain and io.chain[-1] == "coproc"):
+    if first.text in _OPENING or (io.chain and io.chain[-1] == "coproc"):
         words = _behind_brace(words, io)
         first = words[0]
     if first.text == "}":
@@ -98,13 +115,17 @@ def _take_effect(machine: Machine, words: Words, io: Io, *, own_names: bool) -> 
         writer(machine, words, io)
 
 
+_OPENING = frozenset({"{", "!"})
+
+
 def _behind_brace(words: Words, io: Io) -> Words:
-    """The words behind the brace of `time { ...` or `coproc NAME { ...`, which the grammar takes for plain words."""
-    texts = [word.text for word in words[:3]]
-    if texts[0] == "{" and len(texts) > 1:
-        return words[1:]
-    named = io.chain[-1:] == ("coproc",) and texts[1:2] == ["{"] and len(texts) > 2
-    return words[2:] if named else words
+    """The words behind the marks of `time ! { ...` or `coproc NAME { ...`, which the grammar takes for plain words."""
+    if io.chain[-1:] == ("coproc",) and [word.text for word in words[1:2]] == ["{"] and len(words) > 2:
+        return words[2:]
+    start = 0
+    while start < len(words) - 1 and words[start].text in _OPENING:
+        start += 1
+    return words[start:]
 
 
 def _emit(machine: Machine, words: Words, own: int, io: Io, code: tuple[Code, ...] = ()) -> None:
@@ -214,7 +235,7 @@ _DESCRIPTORS = ("/dev/fd/", "/dev/stdin", "/proc/self/fd/", "/proc/thread-self/f
 
 def _carry(machine: Machine, words: Words, rows: list[Row], io: Io) -> str | None:
     """Record a carrier, then run what it carries in each of the ways its rows tell of."""
-    own = min((inner.own + before for _carrier, _seen, before, inners in rows for inner in inners), default=len(words))
+    own = _own(words, rows)
     name = words[0].text.rpartition("/")[2]
     texts = [
         (carrier.language, text)
@@ -227,6 +248,7 @@ def _carry(machine: Machine, words: Words, rows: list[Row], io: Io) -> str | Non
     chain = (*io.chain, name)
     outputs: list[str | None] = []
     for language, text in texts:
+        machine.deadline.check()
         _embedded(machine, name, embedded.shell_texts(language, text), replace(_inner_io(io), chain=chain))
     for carrier, seen, _before, inners in rows:
         if carrier.language:
@@ -296,7 +318,7 @@ def _code(machine: Machine, carrier: Carrier, name: str, inner: Inner, io: Io) -
     return io.stdin
 
 
-_DATA_LANGUAGES = frozenset({"escape", "vi"})
+_DATA_LANGUAGES = frozenset({"escape", "vi", "m4"})
 
 
 def _read(machine: Machine, carrier: Carrier, inner: Inner, text: str, io: Io) -> str | None:

@@ -10,10 +10,11 @@ from signoff.policy.shell.quoting import backticked
 MAX_BYTES = 256 * 1024
 """Longer texts are not read at all: the parser could not finish them in its time."""
 
-MAX_MARKS = {"|": 1000, "(": 20_000, ")": 20_000}
-"""How often these may stand in a text, not counting `||`. The parser cannot be interrupted where it mends broken text:
-it takes half a second for 5,000 open pipes and 20 ms for 1,000, 240 ms for 250,000 closing parentheses (measured with
-tree-sitter-bash 0.25)."""
+MOST_MARKS = 20_000
+MAX_MARKS = {"|": 1000, "<<": 5000, "(": MOST_MARKS, ")": MOST_MARKS}
+"""How often these may stand in a text, not counting `||` unless there are very many. The parser cannot be interrupted
+where it mends broken text: it takes half a second for 5,000 open pipes and 20 ms for 1,000, 240 ms for 250,000 closing
+parentheses (measured with tree-sitter-bash 0.25)."""
 
 _ODD = re.compile(
     "[\x01-\x08\x0b-\x1f\x7f-\x9f\xa0\xad\u034f\u061c\u115f\u1160\u1680\u17b4\u17b5\u180b-\u180e\u2000-\u200f"
@@ -21,12 +22,16 @@ _ODD = re.compile(
 )
 _QUOTING_NODES = frozenset({"raw_string", "string", "ansi_c_string", "string_content", "heredoc_body", "comment"})
 _ODD_CHECKED = 64
-_NEEDS_SCAN = re.compile(r"`|\\\n|\n[ \t]*\\|(?:^|[\s;&|(])\{[^\s}]", re.M)
-_QUOTED = re.compile(r"\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<![^\s;&|(])\#[^\n]*", re.S)
+_NEEDS_SCAN = re.compile(r"`|\\\n|\n[ \t]*\\|(?:^|[\s;&|(]|'')\{[^\s}]", re.M)
+_QUOTED = re.compile(r"\\.#*|'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<![^\s;&|(])\#[^\n]*", re.S)
+_LONGEST_LEAD = 64
 _BACKTICK_END = re.compile(r"((?:[^`\\]|\\.)*)`", re.S)
-_DOCUMENT_BACKTICKS = re.compile(r"\\.|`((?:[^`\\]|\\.)*)`", re.S)
+_DOCUMENT_BACKTICKS = re.compile(r"\\.|\$\$|(\$?)`((?:[^`\\]|\\.)*)`", re.S)
+_DOLLARS = re.compile(r"(?<![\\$])(?:\\\\)*(?:\$\$)*\$\Z")
+"""Dollars of which the last is none of `$$`."""
+
 _TOKEN = re.compile(
-    r"""\\\n | \\. | \$' | ' | " | \$?\(\(? | \) | ` | (?<![^\s;&|(])\#[^\n]* | <<<
+    r"""\\\n | \\.\#* | \$' | ' | " | \$?\(\(? | \) | ` | (?<![^\s;&|(])\#[^\n]* | <<<
     | <<-?[ \t]*(?P<heredoc>(?:'[^'\n]*'|"[^"\n]*"|\\.|[^\s;&|<>()'"\\])+)
     | (?<![^\s;&|(])\{(?=[^\s}]) | \n(?:(?:[ \t]|\\\n)*(?=\\[^\n]))? | ;;?&?""",
     re.X | re.S,
@@ -37,7 +42,7 @@ def overload(text: str) -> str | None:
     """Which mark stands in the text more often than the parser bears, in words, or None."""
     for mark, most in MAX_MARKS.items():
         count = text.count(mark)
-        if count > most and count - (2 * text.count("||") if mark == "|" else 0) > most:
+        if count > MOST_MARKS or (count > most and count - (2 * text.count("||") if mark == "|" else 0) > most):
             return f"it has more than {most} times {mark}"
     return None
 
@@ -75,11 +80,11 @@ def joined(text: str, deadline: Deadline) -> str:
     """`text` with its line continuations joined as the shell joins them, which single quotes, comments and quoted
     here-documents prevent.
 
-    A word that starts with a brace expansion (`{rm,-rf,/}`) gets an empty pair of quotes before it, which changes
-    nothing for the shell and keeps the grammar from reading a group there. A character behind a backslash at the start
-    of a line is quoted otherwise, since the grammar would take it for a word of the line before. What stands behind `;`
-    on the line of a here-document moves below it: a line's end means the same, and the grammar knows nothing else
-    there.
+    A word that starts with a brace expansion (`{rm,-rf,/}`) gets an empty pair of single quotes before it, which keeps
+    the grammar from reading a group there, and which is no part of the word. A character behind a backslash at the
+    start of a line is quoted otherwise, since the grammar would take it for a word of the line before. What stands
+    behind `;` on the line of a here-document moves below it: a line's end means the same, and the grammar knows nothing
+    else there.
 
     Backticks become `$(...)`, of which the grammar finds the end.
 
@@ -119,6 +124,8 @@ class _Scanner:
             self.out.append(self.text[position : match.start()])
             position = self._token(match)
         self.out.append(self.text[position:])
+        if self.heredocs or self.moved:
+            self._bodies(len(self.text))
         return "".join(self.out)
 
     def _token(self, match: re.Match[str]) -> int:
@@ -152,6 +159,9 @@ class _Scanner:
         if end is None:
             self.out.append("`")
             return match.end()
+        start = match.start()
+        if self.text[start - 1 : start] == "$" and _DOLLARS.search(self.text, max(start - _LONGEST_LEAD, 0), start):
+            self.out[-1] = self.out[-1][:-1] + "\\$"  # it is text, and must not become a part of `$$`
         self.out.append(_substitution(end.group(1), inside_double, self.deadline))
         return end.end()
 
@@ -162,6 +172,9 @@ class _Scanner:
             self.stack.append('"')
 
     def _outside(self, match: re.Match[str], mark: str) -> int:
+        if mark == "'" and self.text.startswith("'{", match.end()):
+            self.out.append('""')  # those before a brace are known to be put there
+            return match.end() + 1
         if mark == "'":
             return self._copy_to(match.start(), self.text.find("'", match.end()) + 1)
         if mark == "$'":
@@ -216,19 +229,26 @@ class _Scanner:
         return _DOCUMENT_BACKTICKS.sub(self._document_backticks, body)
 
     def _document_backticks(self, match: re.Match[str]) -> str:
-        code: str | None = match.group(1)
-        return match.group() if code is None else _substitution(code, False, self.deadline)
+        self.deadline.check()
+        dollar: str | None = match.group(1)
+        if dollar is None:
+            return match.group()
+        return ("\\$" if dollar else "") + _substitution(match.group(2), False, self.deadline)
 
     def _documents(self, words: list[str], position: int) -> tuple[str, int]:
-        """The texts of these here-documents and where they end; only unquoted ones have continuations to join."""
+        """The texts of these here-documents and where they end; only unquoted ones have continuations to join. One that
+        nothing ends goes on to the end of the text."""
         found: list[str] = []
         for word in words:
             self.deadline.check()
             delimiter = re.sub(r"['\"\\]", "", word)
             end = re.compile(r"\n\t*" + re.escape(delimiter) + r"(?=\n|$)").search(self.text, position)
-            if end is None:
-                continue
-            body = self.text[position : end.end()]
+            if end is None and self.stack:
+                raise UnbalancedError  # nor is it known then what ends what is around it
+            stop = len(self.text) if end is None else end.end()
+            body = self.text[position:stop]
             found.append(body if delimiter != word else self._expanding(body))
-            position = end.end()
+            if end is None:
+                found.append("\n" + delimiter)
+            position = stop
         return "".join(found), position

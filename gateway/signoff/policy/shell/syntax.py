@@ -1,6 +1,7 @@
 """The parser: text to syntax tree within a deadline."""
 
 import re
+from collections.abc import Iterator
 
 import tree_sitter
 import tree_sitter_bash
@@ -10,8 +11,9 @@ from signoff.policy.shell.deadline import Deadline, OutOfTimeError, TooManyWords
 CHUNK_BYTES = 1024
 """Small, since each reading asks for the time: while the parser skips what makes no sense it calls nothing else."""
 
-MAX_PARTS = 20_000
-"""How many words one command, or parts one word, may have: 5 ms to list them, during which no time is looked at."""
+MAX_PARTS = 12_000
+"""How many words one command, or parts one word, may have: 3 ms to list them, and up to 15 for a rule that looks at
+each, during which no time is looked at."""
 
 _LANGUAGE = tree_sitter.Language(tree_sitter_bash.language())
 _RUNNING = tree_sitter.Query(
@@ -21,9 +23,13 @@ _RUNNING = tree_sitter.Query(
 
 
 _ERRORS = tree_sitter.Query(_LANGUAGE, "(ERROR) @errors")
+_TESTS = tree_sitter.Query(_LANGUAGE, "(test_command) @tests")
 
 HERE_STRING = b"<<<"
 _HERE_STRING = re.compile(rb"<<<[ \t]*[^\s<]")
+_SEARCHED_BYTES = 32 * 1024
+"""So much of a text is searched at once."""
+
 _MAX_ROUNDS = 4
 """So often a text is parsed again whose here-strings the grammar does not know where they stand."""
 
@@ -122,6 +128,15 @@ def running(root: tree_sitter.Node) -> tuple[list[tree_sitter.Node], list[tree_s
     """Every command and substitution below `root`, and every comment: 0.8 microseconds for each (measured)."""
     found = tree_sitter.QueryCursor(_RUNNING).captures(root)
     return found.get("runs", []), found.get("comments", [])
+
+
+def tests(root: tree_sitter.Node, deadline: Deadline) -> Iterator[tree_sitter.Node]:
+    """Every `[ ... ]` and `[[ ... ]]` below `root`, some of them twice. Raises `OutOfTimeError`."""
+    cursor = tree_sitter.QueryCursor(_TESTS)
+    for start in range(root.start_byte, root.end_byte, _SEARCHED_BYTES):
+        deadline.check()
+        cursor.set_byte_range(start, start + _SEARCHED_BYTES)
+        yield from cursor.captures(root).get("tests", [])
 
 
 def text_of(node: tree_sitter.Node, source: bytes) -> str:

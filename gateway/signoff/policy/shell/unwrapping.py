@@ -95,8 +95,11 @@ def _from_options(carrier: Carrier, words: Words, given: Arguments) -> list[Inne
     for option in given.options:
         if option.value is None:
             continue
+        if len(found) > MAX_INNERS:
+            break
         if any(matches(option.name, name) for name in carrier.code_files):
-            found.append(Inner(own=len(words), file=option.value, positional=()))
+            stdin = option.value.text in _STANDARD_INPUT
+            found.append(Inner(own=len(words), file=None if stdin else option.value, stdin=stdin, positional=()))
         elif any(matches(option.name, name) for name in carrier.code):
             text = behind(option.value.text, carrier.behind) if carrier.behind else option.value.text
             if text is None:
@@ -104,7 +107,14 @@ def _from_options(carrier: Carrier, words: Words, given: Arguments) -> list[Inne
             if carrier.code_takes == "words":
                 text = " ".join([text, *(requote(word.text) for _place, word in given.operands)])
             found.append(Inner(own=len(words), text=text, positional=()))
-    return found
+    return _followed(found)
+
+
+def _followed(found: list[Inner]) -> list[Inner]:
+    """The commands that are followed; where there are more, what the others run counts as not known."""
+    if len(found) <= MAX_INNERS:
+        return found
+    return [*found[:MAX_INNERS], Inner(own=found[0].own, text=UNKNOWN, positional=())]
 
 
 def behind(text: str, patterns: tuple[str, ...]) -> str | None:
@@ -161,7 +171,7 @@ def _operands(
     if carrier.inner == "first":
         return [Inner(own=len(words), text=inner[0].text)] if inner[0].text != "-" else []
     if carrier.inner == "each":
-        return [Inner(own=len(words), text=word.text) for word in inner[:MAX_INNERS]]
+        return _followed([Inner(own=len(words), text=word.text) for word in inner])
     if carrier.inner == "text":
         return [Inner(own=operands[0][0], text=" ".join(word.text for word in inner))]
     return [Inner(own=operands[0][0], words=inner, assignments=assigned)]
@@ -197,7 +207,7 @@ def _from_texts(carrier: Carrier, words: Words, operands: list[tuple[int, Word]]
         if carrier.inner == "pairs":
             texts = [f"{first}={second}" for first, second in pairwise(texts)]
         texts = [text for given in texts if (text := behind(given, carrier.behind)) is not None]
-        return [Inner(own=len(words), text=text) for text in texts[:MAX_INNERS]]
+        return _followed([Inner(own=len(words), text=text) for text in texts])
     if carrier.file_is_code and operands and operands[0][1].text not in _STANDARD_INPUT:
         rest = tuple(word.text for _place, word in operands[1:])
         return [Inner(own=len(words), file=operands[0][1], positional=rest)]
@@ -219,6 +229,26 @@ def is_assignment(text: str) -> bool:
     return bool(equals) and name.replace("_", "a").isalnum() and not name[:1].isdigit()
 
 
+_MORE_THAN_A_NAME = re.compile(r"[\s/;|&`$\\<>(]|\x00")
+"""What no word has that a program would take for something else than a command."""
+
+
+def named(words: Words, options: list[tuple[int, str, str, str]], own: int) -> list[Inner]:
+    """The commands in the values of options whose names say so, of any program, among the first `own` words.
+
+    A bare word behind such an option counts only where it is joined to it: else it may be an operand of its own.
+    """
+    found: list[Inner] = []
+    for place, _name, equals, value in options:
+        if place >= own:
+            break
+        following = words[place + 1].text if not equals and place + 1 < own else ""
+        text = value if equals else following
+        if text and (equals or (text[:1] != "-" and _MORE_THAN_A_NAME.search(text))):
+            found.append(Inner(own=len(words), text=text, positional=()))
+    return _followed(found)
+
+
 def _clauses(carrier: Carrier, words: Words) -> list[Inner]:
     """The commands of find's `-exec` clauses and their like; `{}` stands for what is only known when they run."""
     found: list[Inner] = []
@@ -236,7 +266,7 @@ def _clauses(carrier: Carrier, words: Words) -> list[Inner]:
                     start = 0
     if start and start < len(words):
         found.append(_clause(carrier, words, words[start:]))
-    return found[:MAX_INNERS]
+    return _followed(found)
 
 
 def _clause(carrier: Carrier, words: Words, inside: Words) -> Inner:

@@ -77,7 +77,7 @@ def _body(machine: Machine, node: Node, io: Io) -> str | None:
         visit(machine, node, arithmetic=True)
         return ""
     if b"&" not in machine.source:
-        return _sequence(machine, node.named_children, io)
+        return _sequence(machine, [child for child in children_of(node) if child.is_named], io)
     return _with_background(machine, children_of(node), io)
 
 
@@ -155,6 +155,9 @@ def _piped(
     if not behind:
         with machine.subshell():
             return statement(machine, last, io)
+    if invocation.lost_start(machine.source, last) is None and behind[-1].type == "file_redirect":
+        with machine.subshell():
+            return _redirected_body(machine, last, behind, io)
     # On the line of a here-document more may follow the pipeline, so what is assigned there stays possible.
     before = machine.scope.copy()
     output = _redirected_body(machine, last, behind, io)
@@ -337,16 +340,19 @@ def _redirected_body(machine: Machine, body: Node | None, nodes: list[Node], io:
     if redirects.written:
         machine.emit(_bare(machine, redirects.io, (), _span(machine, body, nodes)))
     output = statement(machine, body, replace(redirects.io, redirects=())) if body is not None else ""
-    if redirects.arguments:
-        # Words cannot stand behind a construct: they are a command whose line the grammar took for more of this one.
-        first, last = redirects.arguments[0], redirects.arguments[-1]
-        text = machine.source[first.start_byte : last.end_byte]
-        begins = invocation.lost_start(machine.source, body) if body is not None else None
-        if begins is not None and body is not None:
-            text = machine.source[begins : body.end_byte] + b" " + text
-        machine.cover(first.start_byte, last.end_byte)
-        machine.read(text.decode("utf-8", "replace"), redirects.io)
+    begins = invocation.lost_start(machine.source, body) if body is not None else None
+    if begins is not None and (redirects.arguments or redirects.inputs):
+        # A command whose line the grammar took for more of this one, with all that is behind.
+        _read_apart(machine, begins, nodes[-1].end_byte, io)
+    elif redirects.arguments:
+        # Words cannot stand behind a construct: they are such a command.
+        _read_apart(machine, redirects.arguments[0].start_byte, redirects.arguments[-1].end_byte, redirects.io)
     return redirects.finish(output)
+
+
+def _read_apart(machine: Machine, start: int, end: int, io: Io) -> None:
+    machine.cover(start, end)
+    machine.read(machine.source[start:end].decode("utf-8", "replace"), io)
 
 
 def _span(machine: Machine, body: Node | None, nodes: list[Node]) -> str:

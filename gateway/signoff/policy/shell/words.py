@@ -8,7 +8,7 @@ from signoff.policy.shell import fields
 from signoff.policy.shell.expansion import evaluate, visit
 from signoff.policy.shell.machine import UNREADABLE, Machine
 from signoff.policy.shell.model import UNKNOWN, Word
-from signoff.policy.shell.syntax import text_of
+from signoff.policy.shell.syntax import children_of, text_of
 
 _FIXED = re.compile(rb"[\w./:@%+,-]+|-[\w./:@%+,=-]+|'[^'$]*'|\"[^\"$`\\\\]*\"")
 """Words whose text alone says what they are: nothing in them expands, and no assignment or redirection looks so."""
@@ -55,6 +55,15 @@ def alternatives(machine: Machine, node: tree_sitter.Node) -> list[list[Word]]:
     return [*found, *(line for line in more if line not in found)]
 
 
+def _elements(machine: Machine, array: tree_sitter.Node) -> list[Word]:
+    found: list[Word] = []
+    for child in children_of(array):
+        machine.deadline.check()
+        if child.is_named:
+            found += plain(machine, child)
+    return found
+
+
 def assigned(machine: Machine, node: tree_sitter.Node) -> list[tuple[str, tuple[str, ...]]]:
     """The variable and the values of one assignment node; an array comes once more, as `name[]`, with its elements."""
     name_node, value = node.child_by_field_name("name"), node.child_by_field_name("value")
@@ -72,7 +81,7 @@ def assigned(machine: Machine, node: tree_sitter.Node) -> list[tuple[str, tuple[
     if value is None:
         return [(name, ("",))]
     if value.type == "array":
-        found = [word for child in value.named_children for word in plain(machine, child)]
+        found = _elements(machine, value)
         elements = tuple(word.text for word in found)
         for subscript in _SUBSCRIPT.findall(text_of(value, machine.source)):
             if "$" in subscript or "`" in subscript:

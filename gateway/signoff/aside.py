@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
+from signoff.digest import digest_of
 from signoff.judging import judged_text
 from signoff.model import Action, ApprovalRequest, Command, FileWrite
 
@@ -20,6 +23,12 @@ _Found = TypeVar("_Found")
 async def judged(action: Action, work: Callable[[], _Found]) -> _Found:
     """What `work` makes of the action; on a thread where there is much to read. Raises what `work` raises."""
     return await asyncio.to_thread(work) if size_of(action) > LONG_CHARS else work()
+
+
+async def digested(action: Action, host: str | None) -> str:
+    """The action's digest; on a thread where there is much to write out. Raises `InvalidInput` as `digest_of` does."""
+    work = partial(digest_of, action, host)
+    return await asyncio.to_thread(work) if _is_long(action) else work()
 
 
 async def shown(row: ApprovalRequest, work: Callable[[], _Found]) -> _Found:
@@ -36,7 +45,11 @@ async def masked(texts: Iterable[str | None], work: Callable[[], _Found]) -> _Fo
 def is_long(row: ApprovalRequest) -> bool:
     """Whether there is much to mask in its action or in what a person filled in: counted over all texts in them, and
     no further than that is certain. Its other texts are short."""
-    chars, todo = 0, [row.action, row.content]
+    return _is_long(row.action, row.content)
+
+
+def _is_long(*values: Any) -> bool:
+    chars, todo = 0, list(values)
     while todo and chars <= LONG_CHARS:
         value: Any = todo.pop()
         if isinstance(value, str):
@@ -49,7 +62,7 @@ def is_long(row: ApprovalRequest) -> bool:
             chars += len(value)
             todo += value
         elif isinstance(value, Struct):
-            todo += (getattr(value, name) for name in value.__struct_fields__)
+            todo += astuple(value)
     return chars > LONG_CHARS
 
 

@@ -11,7 +11,6 @@ from msgspec import Struct
 from signoff import aside
 from signoff.changes import grants, repeats
 from signoff.changes.passing import GATED
-from signoff.digest import digest_of
 from signoff.drafting import Ask, Drafts, row_of
 from signoff.judging import context_of, judged_text, kind_of, told_why
 from signoff.model import Action, ApprovalRequest, Grant, Session, SessionKind, replace
@@ -86,7 +85,8 @@ async def in_session(
     gated = said.verdict == "stage" and said.rung == GATED
     if said.verdict != "ask" and not gated:
         return Checked(explanation=_with_rungs(explanation, None))
-    row = row_of(profile, ask, digest_of(ask.action, ask.host), around, explanation.verdict)
+    digest = await aside.digested(ask.action, ask.host)
+    row = await aside.judged(ask.action, partial(row_of, profile, ask, digest, around, explanation.verdict))
     found, denied = await store.transact(partial(_answered, row=row))
     if gated and not found:
         return Checked(explanation=_with_rungs(explanation, None))

@@ -87,19 +87,8 @@ class Drafts:
         """The row as it would be inserted, and the session row it was judged for. Raises `SessionNotFound`,
         `InvalidInput`."""
         around = await self.around(profile, ask.session_id, ask.agent)
-        judging = partial(
-            judge_action,
-            ask.action,
-            profile,
-            around.agent,
-            around.session,
-            around.root,
-            attended=around.way.attended,
-            now=self.now(),
-            no_context=ask.no_context,
-        )
-        verdict = await aside.judged(ask.action, judging)
-        return row_of(profile, ask, digest, around, verdict, self._served(profile.name)), around.session
+        drafting = partial(_drafted, profile, ask, digest, around, self.now(), self._served(profile.name))
+        return await aside.judged(ask.action, drafting), around.session
 
     async def around(self, profile: Profile, session_id: str, agent: str | None) -> Around:
         """What is known around a question in this session. `agent` bounds whose it may be. Raises `SessionNotFound`."""
@@ -145,6 +134,22 @@ class Drafts:
             if any(n.gone_at is None or n.gone_at > now for n in found):
                 return True
         return False
+
+
+def _drafted(
+    profile: Profile, ask: Ask, digest: str, around: Around, now: datetime, served: AbstractSet[str]
+) -> ApprovalRequest:
+    verdict = judge_action(
+        ask.action,
+        profile,
+        around.agent,
+        around.session,
+        around.root,
+        attended=around.way.attended,
+        now=now,
+        no_context=ask.no_context,
+    )
+    return row_of(profile, ask, digest, around, verdict, served)
 
 
 def row_of(

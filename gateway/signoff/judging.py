@@ -9,7 +9,7 @@ from typing import Any, Literal
 from signoff import gating, routing
 from signoff.changes.bypassing import live
 from signoff.changes.staging import TakenBack
-from signoff.elicitation import needs_fields
+from signoff.elicitation import needs_somebody
 from signoff.model import Action, ApprovalRequest, Code, Command, Elicitation, FileWrite, Rule, Session, Tool, replace
 from signoff.policy import ActionKind, JudgeContext, Verdict, forbidden, judge
 from signoff.policy.protected import files_of
@@ -151,7 +151,7 @@ def _around(action: Action) -> dict[str, Any]:
         return {"env": env, "reviewed": tuple(operand.path for operand in action.operands)}
     if isinstance(action, FileWrite) and action.diff is not None:
         return {"files": files_of(action.diff)}
-    return {"fields": True} if needs_fields(action) else {}
+    return {"fields": True} if needs_somebody(action) else {}
 
 
 def _folder(action: Action) -> str | None:

@@ -244,6 +244,14 @@ MEASURES = (
         ),
     ),
     Measure(
+        name="hostile",
+        place="hostile:worst",
+        rows=(
+            Row(key="judge_hostile_ms", title="worst verdict on a hostile text of up to 1 MB", unit="ms", goal=100),
+            Row(key="judge_hostile_gap_ms", title="longest event-loop gap meanwhile", unit="ms", goal=60),
+        ),
+    ),
+    Measure(
         name="policy",
         place="judging:loading",
         rows=(
@@ -254,7 +262,7 @@ MEASURES = (
 )
 
 
-GROUPS = {"judge": ("judge", "policy")}
+GROUPS = {"judge": ("judge", "hostile", "policy")}
 """Measurements that are looked at together, by a name for them."""
 
 

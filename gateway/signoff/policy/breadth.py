@@ -302,7 +302,7 @@ def _whole_text(seen: Seen) -> Iterator[Narrow]:
 
 # What goes over the network
 
-_HOST = re.compile(r"(?:[a-z][\w+.-]*:)?//(?:[^/@\s]*@)?(\[[^]]*\]|[^/:?#\s]+)", re.I)
+_HOST = re.compile(r"//(?:[^/@\s]*+@)?(\[[^]]*\]|[^/:?#\s]+)")
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 
 

@@ -14,6 +14,7 @@ from signoff.policy import windows
 from signoff.policy.allow import NOTHING, Allowlist
 from signoff.policy.comments import is_python
 from signoff.policy.findings import Findings, find
+from signoff.policy.inner import BUDGET_S as CODE_BUDGET_S
 from signoff.policy.inner import Inner, read_inner
 from signoff.policy.paths import PathFacts
 from signoff.policy.python import read_python
@@ -21,7 +22,7 @@ from signoff.policy.rule import Rule
 from signoff.policy.ruleset import RuleSet, shipped
 from signoff.policy.seen import OwnFacts
 from signoff.policy.shell import Script, read_shell
-from signoff.policy.shell.deadline import Deadline, GivenUpError
+from signoff.policy.shell.deadline import BUDGET_S, Deadline, GivenUpError
 from signoff.policy.shell.machine import TOO_DEEP
 from signoff.policy.unknown import UnknownCommands
 from signoff.policy.warming import warm
@@ -30,15 +31,21 @@ from signoff.presence import JOBS
 Mode = Literal["deny", "approve", "defer"]
 ActionKind = Literal["command", "code", "tool", "file_write", "rule", "elicitation"]
 
-JUDGING_BUDGET_S = 0.03
-"""The least time for comparing what was read with deny rules and rules; with the time for reading it stays below
-100 ms."""
+VERDICT_BUDGET_S = 0.075
+"""The time for all of a long text: what reading leaves of it is for the rules. It lies below 100 ms by what may pass
+until the time is looked at again."""
 
-VERDICT_BUDGET_S = 0.095
-"""The time for all of a long text: what reading leaves of it is for the rules."""
+LEAST_JUDGING_S = 0.015
+"""So much the rules get however long reading took."""
 
 LONG_CHARS = 4096
-"""A shorter text is far from needing its time."""
+"""A shorter text is far from needing its time, and is judged on the event loop."""
+
+SHORT_BUDGET_S = 0.02
+"""The time for reading a short text. With that for its code in other languages, and for the rules, it stays below the
+60 ms for which the loop may stand still."""
+
+SHORT_CODE_S = 0.005
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ODD_NAME = "its environment has a name that no variable of a shell can have"
@@ -57,7 +64,7 @@ _ZSH_ONLY = re.compile(
     r"|\b(?:function|alias|galias|salias|command|option|dis_\w+)(?:e?s)\s*\[|\$\{?[=~^]"
     r"|\b(?:emulate|setopt|unsetopt|autoload|zmodload|zcompile|zle|sched|repeat|foreach|noglob|nocorrect|zsh_directory_name)\b"
     r"|\b(?:chpwd|precmd|preexec|periodic|zshexit|zshaddhistory|command_not_found_handler)\b|\b\w+_functions\b|\bTRAP[A-Z]"
-    r"|>[>&]*[!|]|(?:^|[;&|({}]|\bthen|\bdo|\belse)\s*-\s",
+    r"|>&*+[!|]|(?:^|[;&|({}]|\bthen|\bdo|\belse)[^\S\n]*+-\s",
     re.M,
 )
 _WINDOWS_MARKS = ("%", "!", "$env:", "${env:", "env:")
@@ -76,7 +83,7 @@ class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
     around a command. `files` are all that a file write touches; `reviewed` are those whose content was read before
     asking. `tool_gate` is what the operator wants of calls of this tool; `can_stage` says that an executor is there
     which could run the action later. `rules` are the profile's, None for those that come with the package. `fields`
-    says that a server's question asks for fields, which no setting can fill in.
+    says that a server's question asks for fields or to open a page, which no setting can do.
     """
 
     shell: str | None = None
@@ -201,7 +208,7 @@ class Subject:
         rules = self.context.rules or shipped()
         unknown = self.context.unknown_commands
         if self.action_kind == "command" and self.context.windows:
-            return windows.findings(self.script, rules, self.facts, self.deadline, unknown)
+            return windows.findings(self.script, rules, self.facts, self.deadline, unknown, self._codes)
         return find(self.script, rules, self.facts, self.deadline, unknown, self._codes)
 
     @property
@@ -217,9 +224,9 @@ def read(action_kind: ActionKind, text: str, context: JudgeContext, clock: Calla
         begun = clock() if len(text) > LONG_CHARS else None
         inner = _inner(action_kind, text, context, clock)
         left_s = 0.0 if begun is None else VERDICT_BUDGET_S - (clock() - begun)
-        deadline = Deadline(clock, max(left_s, JUDGING_BUDGET_S))
+        deadline = Deadline(clock, max(left_s, LEAST_JUDGING_S))
     except (RecursionError, MemoryError):
-        inner, deadline = Inner(Script(problems=(TOO_DEEP,))), Deadline(clock, JUDGING_BUDGET_S)
+        inner, deadline = Inner(Script(problems=(TOO_DEEP,))), Deadline(clock, LEAST_JUDGING_S)
     return Subject(action_kind, text, context, inner, deadline)
 
 
@@ -229,13 +236,20 @@ def _inner(action_kind: ActionKind, text: str, context: JudgeContext, clock: Cal
     if action_kind != "command":
         return Inner(Script())
     if context.windows:
-        return Inner(_surrounded(windows.read(text, context.shell or ""), text, context))
+        script = windows.read(text, context.shell or "", Deadline(clock, SHORT_BUDGET_S))
+        around = _surrounded(script, text, context)
+        return read_inner(around, home=context.home, cwd=context.cwd, clock=clock, budget_s=SHORT_CODE_S)
     env = tuple([pair for pair in context.env if _VARIABLE.fullmatch(pair[0])]) if context.env else ()
-    script = read_shell(text, home=context.home, cwd=context.cwd, env=env, clock=clock)
-    if context.shell is not None and context.shell.rpartition("/")[2] == "zsh" and _ZSH_ONLY.search(text):
+    is_long = len(text) > LONG_CHARS
+    budget_s = BUDGET_S if is_long else SHORT_BUDGET_S
+    script = read_shell(text, home=context.home, cwd=context.cwd, env=env, clock=clock, budget_s=budget_s)
+    is_zsh = context.shell is not None and context.shell.rpartition("/")[2] == "zsh"
+    if is_zsh and not script.problems and _ZSH_ONLY.search(text):
         script = replace(script, problems=(*script.problems, ZSH_ONLY))
     home = (dict(env).get("HOME") or context.home) if env else context.home
-    return read_inner(_surrounded(script, text, context), home=home, cwd=context.cwd, env=env, clock=clock)
+    budget_s = CODE_BUDGET_S if is_long else SHORT_CODE_S
+    around = _surrounded(script, text, context)
+    return read_inner(around, home=home, cwd=context.cwd, env=env, clock=clock, budget_s=budget_s)
 
 
 def _surrounded(script: Script, text: str, context: JudgeContext) -> Script:
@@ -257,6 +271,7 @@ def _code(text: str, context: JudgeContext, clock: Callable[[], float]) -> Inner
     """What a script would start, and what it would do itself, where its language is one that is read."""
     if not is_python(context.language):
         return Inner(Script())
-    code = read_python(text, clock=clock, cwd=context.cwd, home=context.home)
+    budget_s = BUDGET_S if len(text) > LONG_CHARS else SHORT_BUDGET_S
+    code = read_python(text, clock=clock, cwd=context.cwd, home=context.home, budget_s=budget_s)
     problems = tuple(dict.fromkeys((*code.problems, *code.shell.problems)))
     return Inner(replace(code.shell, problems=problems), (code,))

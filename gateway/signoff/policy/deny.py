@@ -57,8 +57,8 @@ def find(rules: tuple[str, ...], script: Script, text: str, deadline: Deadline) 
         parts = pattern_parts(rule)
         # `git push *` also means a bare `git push`: an operator who forbids all pushes means that one too.
         bare = parts[0].rstrip() if len(parts) == 2 and not parts[1] and parts[0].endswith(" ") else None
-        deadline.check()
         for spelling, source in shown.items():
+            deadline.check()
             if spelling == bare or fits(parts, spelling):
                 return rule, source.replace(UNKNOWN, "…")
     return None

@@ -22,7 +22,7 @@ from signoff.policy.shell.model import Place
 from signoff.policy.verdict import DecisionWord, Severity, Verdict, VerdictWord
 from signoff.policy.warming import warm
 
-TELLING_BUDGET_S = 0.015
+TELLING_BUDGET_S = 0.01
 """The time for telling what rules said of each command, beside that for judging."""
 MAX_COMMANDS = 200
 """As many commands are told one by one; the rest is counted."""

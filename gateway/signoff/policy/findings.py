@@ -1,6 +1,7 @@
 """What the rules say of a whole script: who asks, why, and how far a standing approval would reach."""
 
 from functools import cache
+from itertools import islice
 from typing import get_args
 
 import msgspec
@@ -21,6 +22,9 @@ from signoff.policy.verdict import MAX_LABEL_CHARS, Severity, VerdictWord
 
 MAX_TEXT_CHARS = 120
 """How much of a command is quoted in one line of `why`."""
+
+_MAX_READ_CHARS = 16 * MAX_TEXT_CHARS
+"""As much of it is looked at for that: blanks may stand between its words, and a command may be as long as the text."""
 
 MAX_WHY = 12
 """As many findings get a line of their own in `why`."""
@@ -142,9 +146,11 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def why(self) -> tuple[str, ...]:
         """A line for each finding, those of the same words once."""
-        lines = tuple(dict.fromkeys(f"`{item.text}` {item.rule.sentence}. (rule {item.rule.key})" for item in self.all))
-        more = len(lines) - MAX_WHY
-        return lines if more <= 0 else (*lines[:MAX_WHY], f"{more} more of the same kinds.")
+        different = {(item.rule.key, item.line or item.command.source or item.command.words): item for item in self.all}
+        told = (f"`{item.text}` {item.rule.sentence}. (rule {item.rule.key})" for item in different.values())
+        lines = tuple(dict.fromkeys(islice(told, MAX_WHY)))
+        more = len(different) - MAX_WHY
+        return lines if more <= 0 else (*lines, f"{more} more of the same kinds.")
 
 
 def find(
@@ -209,7 +215,7 @@ class _Collected:
         carrier = carriers.table().get(name)
         if self.how == "ask" and carrier is not None and all(row.changes == "nothing" for row in carrier):
             return
-        known = carrier is not None or self.ruleset.knows(name)
+        known = self.ruleset.knows(name) or (carrier is not None and not all(row.partial for row in carrier))
         impostor = self._is_impostor(command)
         rule = reason(words, name, known=known, impostor=impostor, how=self.how)
         if rule is HIDDEN and (self.script.opaque or self.script.problems):
@@ -280,6 +286,8 @@ def shown(command: Command) -> str:
 
 def _short(text: str) -> str:
     """A text on one line, cut behind a word: nobody, and no mask either, knows a piece of a secret for one."""
+    if len(text) > _MAX_READ_CHARS:
+        text = text[:_MAX_READ_CHARS].rsplit(None, 1)[0] + " …"
     text = " ".join(text.replace(UNKNOWN, "…").split())
     if len(text) <= MAX_TEXT_CHARS:
         return text

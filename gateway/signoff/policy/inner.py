@@ -37,11 +37,12 @@ def read_inner(
     cwd: str | None = None,
     env: tuple[tuple[str, str], ...] = (),
     clock: Callable[[], float] = time.thread_time,
+    budget_s: float = BUDGET_S,
 ) -> Inner:
     """Read the Python code that commands of the script run; never raises on any text.
 
-    `env` are the variables that are set around it. Code that is not known from the text alone makes the script opaque,
-    and code that cannot be read has a problem.
+    `env` are the variables that are set around it; `budget_s` may be spent twice, the second time on the last piece.
+    Code that is not known from the text alone makes the script opaque, and code that cannot be read has a problem.
     """
     pieces = [(command, code) for command in script.commands for code in command.code if code.language == PYTHON]
     if not pieces:
@@ -51,7 +52,7 @@ def read_inner(
     problems = dict.fromkeys(script.problems)
     opaque = dict.fromkeys(script.opaque)
     bombs = dict.fromkeys(script.fork_bombs)
-    deadline = Deadline(clock, BUDGET_S)
+    deadline = Deadline(clock, budget_s)
     seen: set[Code] = set()
     for command, code in pieces:
         if code in seen:
@@ -64,7 +65,7 @@ def read_inner(
             opaque.setdefault(PYTHON)
         folder = command.cwd if command.cwd is not None else cwd
         text = code.text.replace(UNKNOWN, "")
-        read = read_python(text, clock=clock, cwd=folder, home=home, env=env, budget_s=BUDGET_S)
+        read = read_python(text, clock=clock, cwd=folder, home=home, env=env, budget_s=budget_s)
         codes.append(read)
         commands += _carried(read.shell, command)
         problems.update(
@@ -72,14 +73,8 @@ def read_inner(
         )
         opaque.update(dict.fromkeys(read.shell.opaque))
         bombs.update(dict.fromkeys(read.shell.fork_bombs))
-    grown = replace(
-        script,
-        commands=tuple(commands),
-        problems=tuple(problems),
-        opaque=tuple(opaque),
-        fork_bombs=tuple(bombs),
-    )
-    return Inner(grown, tuple(codes))
+    told = {"problems": tuple(problems), "opaque": tuple(opaque), "fork_bombs": tuple(bombs)}
+    return Inner(replace(script, commands=tuple(commands), **told), tuple(codes))
 
 
 def _carried(shell: Script, around: Command) -> list[Command]:

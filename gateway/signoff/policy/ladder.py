@@ -143,7 +143,8 @@ def _carried_windows(subject: Subject) -> floors.Hit | None:
         if not command.words or not windows.may_carry(command.words[0].text):
             continue
         carried = windows.carried_text([word.text for word in command.words])
-        script = windows.read(*carried) if carried else None
+        script = windows.read(*carried, subject.deadline) if carried else None
+        subject.deadline.check()  # what could not be read in time may hold one
         hit = windows.find(script, subject.facts, subject.deadline) if script else None
         if hit is not None:
             return hit
@@ -317,7 +318,7 @@ def _unattended_reason(subject: Subject, setting: str, mode: Mode) -> str:
     if mode == "defer":
         return f'{setting} = "defer" needs a registered executor for {_runnable(subject)}, and there is none.'
     if mode == "approve" and subject.context.fields:
-        return f"Nobody is there to ask, and {setting} cannot fill in what the server asks for."
+        return f"Nobody is there to ask, and {setting} cannot do what the server asks for."
     if mode == "approve":
         return f"Nobody is there to ask, and {setting} approves only what can be read."
     return f"Nobody is there to ask, and {setting} is deny."

@@ -162,7 +162,7 @@ class Group:
     def add_fired(self, seen: Seen, deadline: Deadline, found: list[tuple[Compiled, Seen]]) -> None:
         """Add the rules that fire; one whose subcommand is not there is never looked at. Raises `OutOfTimeError`."""
         many = len(seen.words) > MANY_WORDS or len(seen.command.source) > MANY_CHARS
-        if many:
+        if many or len(seen.script.commands) > 1:  # what one command sets, another may take for a long word
             deadline.check()
         for compiled in self._candidates(seen, deadline if many else None):
             if many:

@@ -106,13 +106,14 @@ _SYSTEM_CONFIG = _pattern(
 _SSH = _pattern(r"(?:^|/)\.ssh(?:/|\Z)", r"^/(?:private/)?etc/ssh(?:/|\Z)", r"(?:^|/)authorized_keys2?\Z")
 
 _POLICY = _pattern(
-    r"(?:^|/)(?:AGENTS?|CLAUDE|SOUL|GEMINI|HERMES|QWEN|COPILOT|CONVENTIONS)(?:\.(?:local|override))?\.md\Z",
-    r"(?:^|/)\.(?:cursorrules|windsurfrules|clinerules|goosehints|roorules|roomodes|aider\.conf\.yml|hermes\.md|claude\.json)"
+    r"(?:^|/)(?:AGENTS?|CLAUDE|SOUL|GEMINI|HERMES|QWEN|COPILOT|CONVENTIONS|WARP|CRUSH)(?:\.(?:local|override))?\.md\Z",
+    r"(?:^|/)\.(?:cursorrules|windsurfrules|clinerules|goosehints|roorules|roomodes|kilocoderules|aider\.conf\.yml|hermes\.md|claude\.json)"
     r"(?:/|\Z)",
-    r"(?:^|/)\.(?:claude|codex|cursor|gemini|windsurf|hermes|continue|opencode|kiro|roo|cline|amazonq|junie|goose|openclaw)"
+    r"(?:^|/)\.(?:claude|codex|cursor|gemini|windsurf|hermes|continue|opencode|kiro|roo|cline|amazonq|junie|goose|openclaw"
+    r"|kilocode|qwen|augment|trae|factory|agents|amp|crush)"
     r"(?:/|\Z)",
-    r"(?:^|/)\.github/(?:copilot-instructions\.md|instructions/)",
-    r"(?:^|/)\.?(?:mcp|mcp[-_]?(?:config|settings|servers?)|claude_desktop_config|opencode)\.jsonc?\Z",
+    r"(?:^|/)\.github/(?:copilot-instructions\.md|(?:instructions|prompts|chatmodes|agents)/)",
+    r"(?:^|/)\.?(?:mcp|mcp[-_]?(?:config|settings|servers?)|claude_desktop_config|opencode|crush)\.jsonc?\Z",
     r"(?:^|/)\.config/(?:opencode|goose|amp|github-copilot|claude|Claude|Cursor)(?:/|\Z)",
 )
 
@@ -147,7 +148,7 @@ _HINTS = {
     r"|firefox|credential|secret|wallet|keystore|priv|\.(?:asc|gpg|pgp)|token|passw|api[-_]?key|account|tfstate|vault",
     "system_config": r"etc|boot|lib|proc|sys|cron|windows",
     "ssh_material": _DOTTED + r"|ssh|authorized_keys",
-    "policy_file": _DOTTED + r"|agent|claude|soul|gemini|hermes|qwen|copilot|conventions|mcp|opencode",
+    "policy_file": _DOTTED + r"|agent|claude|soul|gemini|hermes|qwen|copilot|conventions|mcp|opencode|warp|crush",
     "executable_folder": r"bin|lib",
     "raw_device": r"dev",
 }

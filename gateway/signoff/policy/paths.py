@@ -20,12 +20,15 @@ _DISK = re.compile(
     r"|nvme[\d*?\[]\S*|mmcblk[\d*?\[]\S*|nbd[\d*?\[]\S*|a?da[\d*?\[]\S*|root)"
 )
 _ESCAPED = re.compile(r"\\(.)")
-_SPECIAL = re.compile(r"([*?\[\]\\])")
+_SPECIAL = "\\*?[]"
 _ALIVE = re.compile(r"(?<!\\)[*?\[]")
 _MARKED = re.compile(r"[*?\[\\]")
 _PIECES = re.compile(r"[=@:,]")
 _STARS = re.compile(r"\*+")
 _QUOTED_STAR = re.compile(r"\\([*?\[])")
+MAX_PARTS = 2048
+"""A path of more folders is longer than the 4096 bytes that a system opens."""
+
 _UNKNOWN_PROCESS = re.compile(rf"/+proc/+{UNKNOWN}/+root(?=/|\Z)")
 _PROCESS_ROOT_DEPTH = 3
 """`/proc`, a process and `root`: the kernel's link back to the root folder; `cwd` there leads to its folder."""
@@ -56,16 +59,20 @@ def _parts(text: str, pattern: str | None, cwd: str | None) -> tuple[str, ...] |
     if not text:
         return None
     if pattern is None:
-        text = _SPECIAL.sub(r"\\\1", text)
+        for sign in _SPECIAL:
+            text = text.replace(sign, "\\" + sign)
     if not text.startswith("/"):
         if cwd is None:
             return None
         text = f"{cwd}/{text}"
     found: list[str] = []
-    for part in text.split("/"):
+    pieces = [part for part in text.split("/") if part and part != "."]
+    if len(pieces) > MAX_PARTS:
+        return None
+    for part in pieces:
         if part == "..":
             del found[-1:]
-        elif part not in {"", "."}:
+        else:
             found.append(part)
             if len(found) >= _PROCESS_ROOT_DEPTH and found[0] == "proc" and (folder := _link(found, cwd)) is not None:
                 found = folder

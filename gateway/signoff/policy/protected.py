@@ -29,8 +29,17 @@ NAMES = frozenset(
 FOLDERS = frozenset({".claude", ".codex", ".cursor", ".gemini", ".hermes", ".windsurf", ".opencode"})
 """Folders of an agent's own configuration: settings, permissions, hooks and commands."""
 
+_SHORT = re.compile(r"(?:claude|agents|cursor|codex|gemini|hermes|windsu|openco|copilo)~\d(?:\.\w{1,3})?")
+"""The names that Windows gives such files and folders beside their own."""
+
 _SEPARATORS = re.compile(r"[/\\]+")
-_HEADER = re.compile(r"(?:\+\+\+|---|rename to|copy to) (?:[ab]/)?([^\t\n]+)|diff --git \S+ (?:b/)?([^\t\n]+)")
+_HEADER = re.compile(
+    r"(?:\+\+\+|---|rename (?:to|from)|copy to|Index:|\*\*\* (?:Add|Update|Delete) File:|\*\*\* Move to:"
+    r"|\*\*\*(?! (?:Begin|End) Patch| \d+(?:,\d+)? \*)) (\"?)(?:[ab]/)?([^\t\n]+)|diff --git \S+ (\"?)(?:b/)?([^\t\n]+)"
+)
+"""Headers of unified and context diffs, of git and Subversion, and of the patches that agents write."""
+_STARTS = ("+++", "---", "***", "rename ", "copy to ", "diff --git ", "Index:")
+_OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def is_protected(path: str) -> bool:
@@ -39,18 +48,28 @@ def is_protected(path: str) -> bool:
     parts = [part for part in parts if part not in {"", "."}]
     if not parts:
         return False
-    return parts[-1] in NAMES or any(part in FOLDERS for part in parts)
+    return parts[-1] in NAMES or any(part in FOLDERS or _SHORT.fullmatch(part) for part in parts)
 
 
 def _folded(part: str) -> str:
-    """A name as a file system that folds case sees it: without characters that show nothing, without a dot or blank at
-    the end, without the name of a stream (`AGENTS.md::$DATA`)."""
-    plain = "".join(c for c in unicodedata.normalize("NFC", part) if unicodedata.category(c) != "Cf").casefold()
+    """A name as a file system that folds case sees it: without characters that show nothing or steer a terminal,
+    without a dot or blank at the end, without the name of a stream (`AGENTS.md::$DATA`)."""
+    shown = (c for c in unicodedata.normalize("NFC", part) if unicodedata.category(c) not in {"Cf", "Cc"})
+    plain = "".join(shown).casefold()
     return plain.partition(":")[0].rstrip(". ") or plain
 
 
 def files_of(diff: str) -> tuple[str, ...]:
     """The files that a unified diff names in its headers: one change may touch several."""
-    headers = (_HEADER.match(line) for line in diff.split("\n") if line[:1] in set("+-rcd"))
-    found = ((match.group(1) or match.group(2)).strip() for match in headers if match is not None)
+    lines = dict.fromkeys(line for line in diff.split("\n") if line.startswith(_STARTS))
+    headers = filter(None, map(_HEADER.match, lines))
+    found = (_named(match[1] or match[3], match[2] or match[4]) for match in headers)
     return tuple(name for name in dict.fromkeys(found) if name != "/dev/null")
+
+
+def _named(quote: str | None, name: str) -> str:
+    """The name in a header, without the quotes and octal escapes of git."""
+    name = name.strip()
+    if not quote:
+        return name
+    return _OCTAL.sub(lambda match: chr(int(match[1], 8)), name.removesuffix('"'))

@@ -49,6 +49,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
       `writes` and `reads` (classes of a redirection's target), `chain` (one of these wrappers is around it), `place`,
       `fed` (whether something other than the terminal feeds it).
 
+    `partial` says that the row knows the program in part only, so that the words of `unknown.toml` still ask about it.
+
     And `only_if` and `unless`: predicates by name, all of which, or none of which, must hold. `unknown` lets a row
     that asks or blocks fire on words that are only known when the command runs.
     """
@@ -84,6 +86,7 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     only_if: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     unknown: bool = False
+    partial: bool = False
 
 
 class Program(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

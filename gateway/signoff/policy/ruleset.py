@@ -45,6 +45,7 @@ class RuleSet:
         self.own = own
         self._readings = {name: program for program in programs for name in program.names}
         self._named: dict[str, list[Compiled]] = {}
+        self._known: set[str] = set()
         self._starred: list[tuple[tuple[str, ...], Compiled]] = []
         self._assigns: list[Compiled] = []
         self._redirects: list[Compiled] = []
@@ -69,6 +70,8 @@ class RuleSet:
         for name in rule.programs:
             if not name.endswith("*"):
                 self._named.setdefault(name, []).append(compiled)
+                if not rule.partial:
+                    self._known.add(name)
 
     def with_own(self, rows: Sequence[Mapping[str, Any] | Rule]) -> "RuleSet":
         """This set with the operator's own rows before it. Raises `RuleError` for the first row that cannot be used."""
@@ -82,8 +85,9 @@ class RuleSet:
         return RuleSet((*self.rules[:row], *self.rules[row + 1 :]), self.programs, self.own)
 
     def knows(self, name: str) -> bool:
-        """Whether some rule or row is about programs of this name; one about every program, or every file, is not."""
-        if name in self._named or name in self._readings:
+        """Whether some rule or row is about programs of this name. One about every program or file is not, nor one that
+        knows the program in part."""
+        if name in self._known or name in self._readings:
             return True
         return bool(self._telling) and name.startswith(self._telling)
 
@@ -117,7 +121,7 @@ class RuleSet:
         name = name_of(words[0].text, command.cwd) if words else ""
         found: list[tuple[Compiled, Seen]] = []
         if command.redirects or command.assignments or name in DECLARERS:
-            found += self._around(Seen(command, words, name, arguments, facts, script))
+            found += self._around(Seen(command, words, name, arguments, facts, script), deadline)
         if not words:
             return found
         for group in self.groups_of(name):
@@ -130,7 +134,7 @@ class RuleSet:
                     group.add_fired(Seen(command, rest, part, group.read, facts, script), deadline, found)
         return found
 
-    def _around(self, seen: Seen) -> list[tuple[Compiled, Seen]]:
+    def _around(self, seen: Seen, deadline: Deadline) -> list[tuple[Compiled, Seen]]:
         """Rules that are about no program: they look at assignments and redirections."""
         redirects = seen.command.redirects
         looking: list[Compiled] = []
@@ -141,7 +145,12 @@ class RuleSet:
         names = assigned_names(seen)
         if names and any(map(self._assign_fits, names)):
             looking = [*looking, *self._assigns]
-        return [(compiled, self._as_read(compiled, seen)) for compiled in looking if compiled.fires(seen)]
+        found: list[tuple[Compiled, Seen]] = []
+        for compiled in looking:
+            deadline.check()
+            if compiled.fires(seen):
+                found.append((compiled, self._as_read(compiled, seen)))
+        return found
 
     def _as_read(self, compiled: Compiled, seen: Seen) -> Seen:
         """The same command with its options read as its program and the rule say."""

@@ -94,6 +94,10 @@ _ENDING = frozenset(
         "SETVAL",
         "NEXTVAL",
         "PG_DROP_REPLICATION_SLOT",
+        "LO_UNLINK",
+        "LO_PUT",
+        "LO_TRUNCATE",
+        "LO_FROM_BYTEA",
     }
 )
 _READ_PRAGMAS = frozenset(

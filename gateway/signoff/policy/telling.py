@@ -7,6 +7,7 @@ import msgspec
 from signoff.policy.explaining import CommandSeen, Explanation, RuleSaid
 from signoff.policy.shell.quoting import requote
 from signoff.policy.verdict import VerdictWord
+from signoff.visible import LINE_END
 
 MAX_TEXT_CHARS = 160
 """How much of one command stands in a line."""
@@ -73,5 +74,5 @@ def written(command: CommandSeen) -> str:
     """A command's own words on one line, quoted where that makes a difference; cut where it is long."""
     words = [word if word and _PLAIN.issuperset(word) else requote(word) for word in command.words]
     text = " ".join((*command.assignments, *words, *command.redirections)) or command.text
-    text = " ".join(text.split())
+    text = LINE_END.join(" ".join(line.split()) for line in text.strip().split("\n"))
     return text if len(text) <= MAX_TEXT_CHARS else text[: MAX_TEXT_CHARS - 1] + "…"

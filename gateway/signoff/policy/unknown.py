@@ -103,10 +103,10 @@ _STREAMS = ("/proc/", "/dev/fd/")
 """Files of this kind are links to what a process holds open."""
 
 _READABLE = re.compile(
-    r"(?:/[ -~]*|[!-~]*)/[ -.0-~]*[A-Za-z0-9][ -.0-~]*|(?!!.)[!-.0-~]*[A-Za-z0-9][!-.0-~]*|\[\[?|\]\]|[:.!{}]|\(\("
+    r"(?:/[ -~]*|[!-~]*)/[ -.0-~]*[A-Za-z0-9][ -.0-~]*|(?![!=].)[!-.0-~]*[A-Za-z0-9][!-.0-~]*|\[\[?|\]\]|[:.!{}]|\(\("
 )
 """Names that people can read: plain ones with a letter or a digit in them, and the signs that shells know. A blank may
-stand in a whole path only: `rm\\ x` is a program of that name, and looks like another one."""
+stand in a whole path only: `rm\\ x` is a program of that name, and looks like another one. zsh takes `=rm` for `rm`."""
 
 MAX_NAME_CHARS = 255
 """No file system in use takes longer names."""

@@ -17,6 +17,9 @@ TRANSPARENT = frozenset({"bash", "sh", "env", "nohup", "timeout", "nice", "setsi
 
 _FOLDERS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/", "/run/current-system/sw/bin/")
 _MAX_LEVELS = 8
+BUDGET_S = 0.01
+"""The time for it, beside that for judging; a text that needs more stays as it is."""
+
 _PLAIN_NODES = frozenset(
     {"word", "number", "raw_string", "string", "concatenation", "string_content", "command_name", '"'}
 )
@@ -34,7 +37,7 @@ def unwrapped(command: str) -> str | None:
 
     None unless it is one simple command of plain words: without redirection, assignment, expansion or a second command.
     """
-    deadline = Deadline(time.thread_time)
+    deadline = Deadline(time.thread_time, BUDGET_S)
     text = command.strip()
     for _level in range(_MAX_LEVELS):
         try:

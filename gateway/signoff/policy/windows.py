@@ -1,6 +1,7 @@
 """A small reader of cmd and PowerShell text, and the floors for both."""
 
 import re
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
 
@@ -10,13 +11,16 @@ from signoff.policy.findings import Finding, Findings
 from signoff.policy.findings import find as find_in
 from signoff.policy.floors import Hit
 from signoff.policy.path_classes import CLASSES
+from signoff.policy.python import PythonScript
 from signoff.policy.rule import Rule
 from signoff.policy.ruleset import RuleSet
 from signoff.policy.seen import OwnFacts
-from signoff.policy.shell import Command, Script, Word
-from signoff.policy.shell.deadline import Deadline
+from signoff.policy.shell import Command, Script, Word, carriers, read_shell
+from signoff.policy.shell.deadline import Deadline, GivenUpError
 from signoff.policy.shell.machine import TOO_DEEP
 from signoff.policy.unknown import UnknownCommands, destructive
+from signoff.policy.windows_environment import shows_secrets
+from signoff.policy.windows_options import does_more, powershell_command, sets_path
 
 SHELLS = frozenset({"cmd", "powershell", "pwsh"})
 """The shells this module reads; anything else is read as a POSIX shell."""
@@ -25,6 +29,7 @@ MAX_CHARS = 16 * 1024
 """Longer texts are not read; no command line of Windows may be longer than 32,767 characters, and cmd takes 8,191."""
 
 _MAX_DEPTH = 4
+_MAX_KEYWORDS = 16
 _PRINTERS = frozenset({"echo", "write-host", "write-output", "rem", "cd", "set-location"})
 _CMD_TOKEN = re.compile(r'\d?>&\d|"[^"]*"?|\^.|&&|\|\||[&|()\n]|[^\s"^&|()]+', re.S)
 _POWERSHELL_TOKEN = re.compile(
@@ -77,36 +82,94 @@ def table() -> tuple[WindowsFloor, ...]:
     return _table().floor
 
 
-def read(text: str, shell: str) -> Script:
-    """The commands of a cmd or PowerShell text, inner ones of `cmd /c` and `powershell -Command` included."""
+def read(text: str, shell: str, deadline: Deadline) -> Script:
+    """The commands of a cmd or PowerShell text, inner ones of `cmd /c` and `powershell -Command` included.
+
+    What could not be read in time or at all is in `problems`.
+    """
     if len(text) > MAX_CHARS:
         return Script(problems=(f"it is longer than {MAX_CHARS // 1024} kB",))
     commands: list[Command] = []
-    problems: tuple[str, ...] = ()
+    problems: dict[str, None] = {}
+    opaque: dict[str, None] = {}
+    try:
+        _read(text, shell, deadline, commands, problems)
+        for command in tuple(commands):
+            deadline.check()
+            carried = _portable_inside(command)
+            commands += carried.commands
+            problems.update(dict.fromkeys(carried.problems))
+            opaque.update(dict.fromkeys(carried.opaque))
+    except GivenUpError as error:
+        problems.setdefault(error.reason)
+    return Script(commands=tuple(commands), problems=tuple(problems), opaque=tuple(opaque))
+
+
+def _portable_inside(command: Command) -> Script:
+    """What a program that other systems have too carries: commands behind `npx`, code of `python -c`."""
+    words = [word.text for word in command.words]
+    name = _name(words[0])
+    if name in _table().changing or carried_text(words) is not None:
+        return Script()
+    named = (Word(name), *command.words[1:])
+    if not carriers.find(named) and not carriers.command_options(named):
+        return Script()
+    quoted = " ".join("'" + word.replace("'", "'\\''") + "'" for word in (name, *words[1:]))
+    inside = read_shell(quoted, budget_s=_INSIDE_BUDGET_S)
+    # The first is the program itself, which stands there already unless it has code.
+    own = inside.commands[:1] if any(each.code for each in inside.commands[:1]) else ()
+    return msgspec.structs.replace(inside, commands=(*own, *inside.commands[1:]))
+
+
+_INSIDE_BUDGET_S = 0.005
+"""The time for what one command carries: words, without a text to parse in most of them."""
+
+
+def _read(text: str, shell: str, deadline: Deadline, commands: list[Command], problems: dict[str, None]) -> None:
     todo = [(text, shell, 0)]
     while todo:
+        deadline.check()
         inner, kind, depth = todo.pop()
-        inside = _inside_quotes(inner) if kind != "cmd" else []
+        inside = _inside_quotes(inner, deadline) if kind != "cmd" else []
         if inside and depth < _MAX_DEPTH:
             todo += [(each, kind, depth + 1) for each in inside]
         elif inside:
-            problems = (TOO_DEEP,)
-        for words in [part for split in _split(inner, kind) for part in _behind_keywords(split, kind)]:
+            problems.setdefault(TOO_DEEP)
+        for words in _parts(inner, kind, deadline, problems):
+            deadline.check()
             commands.append(Command(words=tuple(map(Word, words)), own=len(words), source=" ".join(words)))
             carried = carried_text(words)
             if carried is not None and depth < _MAX_DEPTH:
                 todo.append((*carried, depth + 1))
             elif carried is not None:
-                problems = (TOO_DEEP,)
-    return Script(commands=tuple(commands), problems=problems)
+                problems.setdefault(TOO_DEEP)
 
 
-def _split(text: str, shell: str) -> list[list[str]]:
+def _parts(text: str, shell: str, deadline: Deadline, problems: dict[str, None]) -> list[list[str]]:
+    """The words of each command, those behind keywords of cmd as commands of their own."""
+    found: list[list[str]] = []
+    for split in _split(text, shell, deadline):
+        deadline.check()
+        inside = _behind_keywords(split, shell)
+        if len(inside) > _MAX_KEYWORDS:
+            problems.setdefault(TOO_DEEP)
+        found += inside
+    return found
+
+
+def _tokens(expression: re.Pattern[str], text: str, deadline: Deadline) -> Iterator[re.Match[str]]:
+    for count, match in enumerate(expression.finditer(text)):
+        if not count & 63:
+            deadline.check()
+        yield match
+
+
+def _split(text: str, shell: str, deadline: Deadline) -> list[list[str]]:
     """The words of each command; quotes are removed, and a word without a blank before it joins the one there."""
     token = _CMD_TOKEN if shell == "cmd" else _POWERSHELL_TOKEN
     found: list[list[str]] = [[]]
     end = -1
-    for match in token.finditer(text):
+    for match in _tokens(token, text, deadline):
         part = match.group()
         if part in _BREAKS:
             # `& (...)` runs what the brackets make up.
@@ -119,21 +182,32 @@ def _split(text: str, shell: str) -> list[list[str]]:
         else:
             found[-1].append(_unquoted(part))
         end = match.end()
+    if shell == "cmd":
+        found = [_switch_apart(words) for words in found if words]
     return [words for words in found if words]
+
+
+def _switch_apart(words: list[str]) -> list[str]:
+    """cmd takes switches without a blank behind a name that it knows: `del/q x`, `rd/s/q x`."""
+    name, slash, switches = words[0].partition("/")
+    if slash and name.casefold().lstrip("@") in _table().changing:
+        return [name, slash + switches, *words[1:]]
+    return words
 
 
 _SUBEXPRESSION = re.compile(r"\$\((?!\s*\$\w+(?:\.\w+)*\s*\))")
 """`$(...)` that is more than a variable and its properties."""
 
 
-def _inside_quotes(text: str) -> list[str]:
+def _inside_quotes(text: str, deadline: Deadline) -> list[str]:
     """What double quotes hold in `$(...)`. Where other quotes stand in there its end is not seen, and the rest of the
     text is taken: that only finds more."""
     found: list[str] = []
-    for match in _POWERSHELL_TOKEN.finditer(text):
+    for match in _tokens(_POWERSHELL_TOKEN, text, deadline):
         if match.group()[0] != '"':
             continue
         for start in _SUBEXPRESSION.finditer(match.group()):
+            deadline.check()
             plain = _PLAIN_BRACKETS.match(text, match.start() + start.end())
             if plain is None:
                 return [*found, text[match.start() + start.end() :]]
@@ -148,7 +222,7 @@ _PLAIN_BRACKETS = re.compile(r"[^()'\"`#]*+(?:\([^()'\"`#]*+\)[^()'\"`#]*+)*+\)"
 def _behind_keywords(words: list[str], shell: str) -> list[list[str]]:
     """A command of cmd, and those it runs in turn: `if exist x del x`, `do del x`, `call del x`, `@del x`."""
     found = [words]
-    while shell == "cmd" and words:
+    while shell == "cmd" and words and len(found) <= _MAX_KEYWORDS:
         words = [words[0].lstrip("@"), *words[1:]]
         name = words[0].casefold()
         at = _condition_words(words) if name == "if" else 1 if name in {"do", "else", "call"} or not name else 0
@@ -187,8 +261,8 @@ def carried_text(words: list[str]) -> tuple[str, str] | None:
         place = next((index for index, word in enumerate(lowered) if word[:2] in {"/c", "/k"}), 0)
         return (" ".join([words[place][2:], *words[place + 1 :]]), "cmd") if place else None
     if name in {"powershell", "pwsh"}:
-        place = next((i for i, word in enumerate(lowered) if len(word) > 1 and "-command".startswith(word)), 0)
-        return (" ".join(words[place + 1 :]), "powershell") if place else None
+        place = powershell_command(words)
+        return (" ".join(words[place:]), "powershell") if place else None
     if name in {"invoke-expression", "iex"}:
         return " ".join(words[1:]), "powershell"
     return None
@@ -263,6 +337,9 @@ def _is(kind: str, word: str, facts: OwnFacts) -> bool:
 # What a person is asked about
 
 _SECRET = Rule(key="windows.secrets", verdict="ask", severity="high", sentence="reads a file that holds secrets")
+_SHOWN = Rule(
+    key="windows.environment", verdict="ask", severity="high", sentence="prints variables that may hold secrets"
+)
 _SEARCH = Rule(
     key="windows.search_path", verdict="ask", severity="high", sentence="changes where programs are looked for"
 )
@@ -282,15 +359,20 @@ _RENAMERS = frozenset({"nal", "sal", "set-alias", "new-alias", "ipal", "import-a
 _EACH = frozenset({"foreach-object", "foreach", "%"})
 _SETS_SEARCH = re.compile(r"(?:path|pathext|comspec)=", re.I)
 _COMPARISON = re.compile(r"-[ci]?(?:eq|ne|gt|ge|lt|le|like|notlike|match|notmatch|contains|notcontains|in|notin)", re.I)
-_ENCODED = re.compile(r"[-/](?:e|ec|enc\w*|f|file)", re.I)
+_ENCODED = re.compile(r"[-/\u2013-\u2015](?:e|ec|enc\w*|f|file)", re.I)
 _NOWHERE = frozenset({">$null", "2>$null", "*>$null", ">nul", "2>nul", "2>&1", "1>&2"})
 _NULL = frozenset({"$null", "nul", "&1"})
 
 
 def findings(
-    script: Script, ruleset: RuleSet, facts: OwnFacts, deadline: Deadline, unknown_commands: UnknownCommands = "verbs"
+    script: Script,
+    ruleset: RuleSet,
+    facts: OwnFacts,
+    deadline: Deadline,
+    unknown_commands: UnknownCommands = "verbs",
+    codes: tuple[PythonScript, ...] = (),
 ) -> Findings:
-    """What asks in a cmd or PowerShell text. Raises `OutOfTimeError`.
+    """What asks in a cmd or PowerShell text, the Python code in it included. Raises `OutOfTimeError`.
 
     Commands that only look are allowed, programs that other systems have too are judged by their rules, and what is
     left asks unless it is an unknown program without a destructive word.
@@ -301,12 +383,14 @@ def findings(
         deadline.check()
         words = _assigned([word.text for word in command.words])
         rule = _asks(words, ruleset) or _secret(words, facts)
+        if rule is None and words and shows_secrets(_name(words[0]), words):
+            rule = _SHOWN
         if rule is not None:
             asking.append(Finding(rule, command, _name(words[0]) if words else ""))
         elif words and not _harmless(words):
             judged.append(_portable(command, words))
     others = find_in(
-        Script(commands=tuple(judged), problems=script.problems), ruleset, facts, deadline, unknown_commands
+        msgspec.structs.replace(script, commands=tuple(judged)), ruleset, facts, deadline, unknown_commands, codes
     )
     if others.verdict == "block" or not asking:
         return others
@@ -320,16 +404,27 @@ def _assigned(words: list[str]) -> list[str]:
     return words
 
 
+_COPIERS = frozenset({"copy", "cpi", "xcopy"})
+_SWITCH = re.compile(r"[/-]\w{1,12}(?::\S*)?")
+
+
 def _portable(command: Command, words: list[str]) -> Command:
     """The command as rules know it: its program by its plain name."""
+    if _name(words[0]) in _COPIERS:
+        files = ["/dev/null" if word.casefold() == "nul" else word.replace("\\", "/") for word in words[1:]]
+        words = ["cp", *(word for word in files if not _SWITCH.fullmatch(word))]
+    elif len(words) == len(command.words) and words[0] == _name(words[0]):
+        return command
     named = (Word(_name(words[0])), *map(Word, words[1:]))
     return msgspec.structs.replace(command, words=named, own=len(named))
 
 
 def _harmless(words: list[str]) -> bool:
     name = _name(words[0])
-    if carried_text(words) is not None or name in _table().harmless or _only_looks(name, words):
+    if carried_text(words) is not None or _only_looks(name, words):
         return True
+    if name in _table().harmless:
+        return not does_more(name, words)
     return bool(_CMDLET.fullmatch(name)) and name.partition("-")[0] in _table().harmless_verbs
 
 
@@ -340,13 +435,15 @@ def _asks(words: list[str], ruleset: RuleSet) -> Rule | None:
     name = _name(words[0])
     if _hidden(words) or (name in SHELLS and any(map(_ENCODED.fullmatch, words[1:]))):
         return _HIDDEN
+    if name in SHELLS and carried_text(words) is None and words[-1] not in {"/?", "-?", "-h", "-help", "--version"}:
+        return _HIDDEN  # what it is fed
     if any(_writes(word, following) for word, following in zip(words, [*words[1:], ""], strict=True)):
         return _WRITES
     if name in _WRITERS and any(word[:1] not in "-/" and word.casefold() not in _NULL for word in words[1:]):
         return _WRITES
     if name in _RENAMERS:
         return _RENAMES
-    if name == "set" and len(words) > 1 and _SETS_SEARCH.match(words[1]):
+    if sets_path(name, words) or (name == "set" and len(words) > 1 and _SETS_SEARCH.match(words[1])):
         return _SEARCH
     if name in _EACH and destructive(tuple(map(Word, words)), name) is not None:
         return _CHANGES  # `ForEach-Object Delete` calls that method of each
@@ -385,8 +482,12 @@ _DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:(?=/)")
 def _hidden(words: list[str]) -> bool:
     """Whether the program is a variable or an expression; a comparison (`$_.Length -gt 5`) runs nothing."""
     if words[0][:1] not in "$[.%@!" or words[0] == "%":
-        return False
+        return bool(_BUILT_NAME.search(_name(words[0])))
     return not (words[0][:1] == "$" and len(words) > 1 and bool(_COMPARISON.fullmatch(words[1])))
+
+
+_BUILT_NAME = re.compile(r"%[^%\s]+%|![^!\s]+!|\$")
+"""A variable within a name: `de%x%l`."""
 
 
 def _writes(word: str, following: str) -> bool:

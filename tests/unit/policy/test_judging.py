@@ -85,6 +85,24 @@ def test_no_bypass_reaches_the_files_of_the_gateway() -> None:
     assert judge("file_write", f"{STATE}/x", replace(OWN, bypass=True, mode="off")).verdict == "block"
 
 
+@pytest.mark.parametrize(
+    ("diff", "rung"),
+    [
+        ('--- "a/CLAUDE.md"\n+++ "b/CLAUDE.md"\n', "protected"),
+        ('+++ "b/CLA\\125DE.md"\n', "protected"),
+        ("diff --git a/CLAUDE.md b/x\nrename from CLAUDE.md\nrename to x\n", "protected"),
+        ('diff --git "a/x" "b/CLAUDE.md"\n', "protected"),
+        ("Index: CLAUDE.md\n", "protected"),
+        ("*** CLAUDE.md\t2026-01-01\n--- x\n***************\n*** 1,3 ****\n", "protected"),
+        ("*** Begin Patch\n*** Update File: CLAUDE.md\n", "protected"),
+        ("*** Begin Patch\n*** Update File: x\n*** Move to: AGENTS.md\n", "protected"),
+        ("--- a/x\n+++ b/x\n+see CLAUDE.md\n*** 1,3 ****\n", "person"),
+    ],
+)
+def test_every_header_of_a_patch_names_a_file(diff: str, rung: str) -> None:
+    assert judged(FileWrite(path="x", diff=diff)).rung == rung
+
+
 def test_the_profile_says_what_is_allowed_forbidden_and_unknown() -> None:
     push, unknown = Command(command="git push --force"), Command(command="tfx build")
     rules = shipped().with_own([{"key": "own.tfx", "verdict": "block", "programs": ["tfx"]}])

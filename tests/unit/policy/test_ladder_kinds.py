@@ -86,6 +86,13 @@ def test_other_kinds_are_not_read_as_shell() -> None:
         "AG\u200bENTS.md",
         "AGENTS.md.",
         "AGENTS.md::$DATA",
+        "CLAUDE.md\n",
+        "CLA\x00UDE.md",
+        "AGENTS~1.MD",
+        ".qwen/settings.json",
+        ".agents/skills/x/SKILL.md",
+        "WARP.md",
+        "crush.json",
     ],
 )
 def test_files_that_tell_agents_how_to_behave_are_always_asked_for(path: str) -> None:

@@ -44,6 +44,7 @@ WRITES = [
     "set global max_connections = 1",
     "pragma journal_mode = wal",
     "select setval('s', 1)",
+    "select lo_unlink(1)",
 ]
 DESTROYS = [
     "drop table x",

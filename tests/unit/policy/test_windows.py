@@ -1,8 +1,10 @@
 """What asks in cmd and PowerShell texts, beside the floors."""
 
 import pytest
+from msgspec.structs import replace
+from tests.unit.policy.test_ladder import CHAT
 
-from signoff.policy import windows
+from signoff.policy import judge, windows
 from signoff.policy.findings import Findings
 from signoff.policy.paths import PathFacts
 from signoff.policy.rule import Rule
@@ -27,7 +29,7 @@ RULES = RuleSet(
 
 
 def found(command: str, shell: str, how: UnknownCommands = "verbs") -> Findings:
-    script = windows.read(command, shell)
+    script = windows.read(command, shell, Deadline(lambda: 0.0))
     return windows.findings(script, RULES, OwnFacts(), Deadline(lambda: 0.0), how)
 
 
@@ -47,6 +49,14 @@ ALLOWED = [
     ("cmd", "dir > nul 2>&1"),
     ("cmd", "cmd /c dir"),
     ("cmd", "npm run build && foo.exe build"),
+    ("cmd", "dir/s & src/x.exe"),
+    ("cmd", 'cmd /? & powershell -NoProfile -ep Bypass Get-Date & find "x" a.txt & path'),
+    ("powershell", "pwsh x.ps1; gci | sort -Descending; tzutil /g"),
+    ("cmd", "C:\\Users\\%USERNAME%\\x.exe"),
+    ("cmd", "set X=1 & echo %PATH%"),
+    ("powershell", "Test-Path env:GITHUB_TOKEN"),
+    ("powershell", "Get-ChildItem $env:TEMP; gci env:PATH; echo $env:PATH"),
+    ("powershell", "python x.py; uv run pytest -q"),
 ]
 
 
@@ -81,6 +91,31 @@ ASKED = [
     ("powershell", "Get-Content a > b", "windows.write"),
     ("cmd", "echo x >> y", "windows.write"),
     ("cmd", "foo.exe delete x", "unknown.verb"),
+    ("cmd", "del/q *", "windows.change"),
+    ("cmd", "@rd/s/q src", "windows.change"),
+    ("cmd", "de%x%l x", "windows.hidden"),
+    ("cmd", "de!x!l x", "windows.hidden"),
+    ("powershell", '& "Re$x" y', "windows.hidden"),
+    ("cmd", "powershell /c rm x", "windows.change"),
+    ("cmd", "powershell \u2013c rm x", "windows.change"),
+    ("cmd", "powershell \u2013enc AAAA", "windows.hidden"),
+    ("powershell", "spsv x", "windows.change"),
+    ("cmd", "powershell rm x", "windows.change"),
+    ("cmd", "powershell -NoProfile -ep Bypass \"rm x\"", "windows.change"),
+    ("cmd", "echo del x | cmd", "windows.hidden"),
+    ("cmd", "cmd < x.txt", "windows.hidden"),
+    ("powershell", "cat x.txt | powershell -", "windows.hidden"),
+    ("cmd", "path C:\\x", "windows.search_path"),
+    ("cmd", "certreq -post x", "windows.change"),
+    ("powershell", "doskey ls=del $*", "windows.change"),
+    ("powershell", "gci env:", "windows.environment"),
+    ("powershell", "Get-Item env:GITHUB_TOKEN", "windows.environment"),
+    ("powershell", 'Write-Host "it is ${env:GITHUB_TOKEN}"', "windows.environment"),
+    ("cmd", "set", "windows.environment"),
+    ("cmd", "set aws_secret", "windows.environment"),
+    ("cmd", "echo %GITHUB_TOKEN%", "windows.environment"),
+    ("powershell", "uv run git push", "git.push"),
+    ("cmd", "npx --yes git push", "git.push"),
 ]  # fmt: skip
 
 
@@ -89,6 +124,33 @@ def test_what_changes_something_asks(shell: str, command: str, key: str) -> None
     some = found(command, shell)
     assert some.verdict == "ask"
     assert key in some.rule_keys
+
+
+@pytest.mark.parametrize("shell", ["cmd", "powershell"])
+@pytest.mark.parametrize(
+    ("command", "verdict"),
+    [
+        ("python -c \"import os; os.remove('x')\"", "ask"),
+        ("python.exe -c \"import subprocess; subprocess.run(['git', 'push'])\"", "ask"),
+        ("python -c \"import shutil; shutil.rmtree('/')\"", "block"),
+        ("node -e x", "ask"),
+        ("find.exe . -delete", "ask"),
+        ("copy nul src\\main.py", "ask"),
+        ("xcopy /y a CLAUDE.md", "ask"),
+        ("cpi x CLAUDE.md", "ask"),
+        ("copy a.txt b.txt /y", "allow"),
+        ('python -c "print(1)"', "allow"),
+    ],
+)
+def test_code_in_other_languages_is_read_here_too(shell: str, command: str, verdict: str) -> None:
+    assert judge("command", command, replace(CHAT, shell=shell)).verdict == verdict
+
+
+@pytest.mark.parametrize("shell", ["cmd", "powershell"])
+def test_deny_rules_see_what_programs_carry_here_too(shell: str) -> None:
+    context = replace(CHAT, shell=shell, deny=("git push *",))
+    for command in ("npx git push", "python -c \"import os; os.system('git push')\""):
+        assert judge("command", command, context).rung == "deny"
 
 
 def test_texts_inside_of_too_many_texts_are_not_allowed() -> None:
@@ -122,7 +184,7 @@ FACTS = OwnFacts(paths=PathFacts(own=("C:/signoff",)), pid=4242)
 
 @pytest.mark.parametrize(("shell", "command", "key"), FLOORS)
 def test_a_floor_blocks(shell: str, command: str, key: str) -> None:
-    hit = windows.find(windows.read(command, shell), FACTS, Deadline(lambda: 0.0))
+    hit = windows.find(windows.read(command, shell, Deadline(lambda: 0.0)), FACTS, Deadline(lambda: 0.0))
     assert hit is not None
     assert hit.key == key
 
@@ -130,5 +192,5 @@ def test_a_floor_blocks(shell: str, command: str, key: str) -> None:
 @pytest.mark.parametrize("row", range(len(windows.table())))
 def test_no_floor_can_be_deleted_unnoticed(row: int) -> None:
     rest = (*windows.table()[:row], *windows.table()[row + 1 :])
-    scripts = [windows.read(command, shell) for shell, command, _key in FLOORS]
+    scripts = [windows.read(command, shell, Deadline(lambda: 0.0)) for shell, command, _key in FLOORS]
     assert any(windows.find(script, FACTS, Deadline(lambda: 0.0), rest) is None for script in scripts)

@@ -7,7 +7,7 @@ from functools import lru_cache
 from signoff.policy.path_classes import CLASSES, is_inside, text_classes
 from signoff.policy.predicates.whole import per_command
 from signoff.policy.seen import Seen
-from signoff.policy.shell import Word
+from signoff.policy.shell import UNKNOWN, Word
 from signoff.policy.shell.options import OptionSpec, arguments
 
 # What a program writes
@@ -126,7 +126,9 @@ def _tar(seen: Seen) -> list[Word]:
     names = ("-C", "--directory") if given.has("-x", "--extract", "--get") else ("-f", "--file")
     if given.has("-t", "--list"):
         return []
-    return [option.value for option in given.options if option.name in names and option.value is not None]
+    found = [option.value for option in given.options if option.name in names and option.value is not None]
+    # To unpack, operands are the files that come out.
+    return [*found, *(word for _place, word in given.operands)] if names[0] == "-C" else found
 
 
 def _unzip(seen: Seen) -> list[Word]:
@@ -296,6 +298,8 @@ _REDIRECTS = frozenset("<>&0123456789")
 """What a redirection without a command begins with; that of a construct begins with the construct."""
 
 _SAYS_NOTHING = frozenset({":", "true"})
+_FINDERS = frozenset({"find", "gfind", "fd", "fdfind", "xargs", "parallel"})
+"""What hands on the names of many files."""
 
 
 def _redirect_empties(seen: Seen) -> bool:
@@ -307,9 +311,10 @@ def _redirect_empties(seen: Seen) -> bool:
         or seen.name in _SAYS_NOTHING
         or (seen.name == "cat" and seen.texts == ["/dev/null"])
     )
+    found = not _FINDERS.isdisjoint(seen.command.chain)
     return silent and any(
         redirect.operator in {">", ">|"}
-        and "." in redirect.target.text
+        and ("." in redirect.target.text or (found and UNKNOWN in redirect.target.text))
         and not _SCRATCH_NAME.search(redirect.target.text)
         for redirect in seen.command.redirects
     )

@@ -143,7 +143,7 @@ def _names_program(key: str, value: str | None) -> bool:
         return True
     folded = key.casefold()
     if folded.startswith("alias."):
-        return value is None or UNKNOWN in value[:1] or value.lstrip().startswith("!")
+        return value is None or UNKNOWN in value[:1] or value.lstrip().startswith("!") or _alias_asks(value)
     if not _RUNS.fullmatch(folded):
         return False
     return (
@@ -151,6 +151,17 @@ def _names_program(key: str, value: str | None) -> bool:
         or value not in _PLAIN_PROGRAMS
         or not folded.startswith(("core.", "pager.", "sequence.", "credential."))
     )
+
+
+def _alias_asks(value: str) -> bool:
+    """An alias for what asks by its own name."""
+    return not _ASKED_WORDS.isdisjoint(value.split())
+
+
+_ASKED_WORDS = frozenset(
+    {"push", "send-pack", "send-email", "clean", "filter-branch", "filter-repo", "prune", "drop", "clear", "expire"}
+    | {"--hard", "--force", "-f", "-D", "--exec", "-x", "--upload-pack", "--receive-pack", "--ext-cmd", "--output"}
+)
 
 
 def _writes_config(seen: Seen, rest: list[str]) -> bool:

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from signoff.policy.path_classes import CLASSES
 from signoff.policy.predicates.files import sort_of
+from signoff.policy.predicates.program_options import values_of
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN, Code, Word
 from signoff.policy.shell.embedded import shell_texts
@@ -224,7 +225,7 @@ def _debugger_calls(seen: Seen) -> bool:
     return any(code.language == "escape" and _has(_DEBUGGER_CALLS, code.text) for code in seen.command.code)
 
 
-_TEXT_TOOLS = frozenset({"awk", "sed", "vi", "escape", "tcl"})
+_TEXT_TOOLS = frozenset({"awk", "sed", "vi", "escape", "tcl", "m4", "mlr"})
 _SCRIPTING = frozenset(_PLAIN) | {"tcl"}
 
 
@@ -271,6 +272,13 @@ def _is_name(code: Code, match: re.Match[str]) -> bool:
     return code.language != "sed" or _SED_COMMAND.search(before) is not None
 
 
+def _is_written(code: Code, match: re.Match[str]) -> bool:
+    """Whether the file that was found is written: `print > "x"` of awk, `w x` of sed."""
+    if code.language == "sed":
+        return match.group() in {"w", "W"}
+    return code.text[max(0, match.start() - _SED_COMMAND_CHARS) : match.start()].rstrip()[-1:] == ">"
+
+
 def _code_names_sensitive_file(seen: Seen) -> bool:
     """A script of awk or sed that names a start-up, login, system or secret file to read or to write."""
     for code in seen.command.code:
@@ -279,7 +287,7 @@ def _code_names_sensitive_file(seen: Seen) -> bool:
             word = Word(match.group(1))
             if not _is_name(code, match):
                 continue
-            if ("/" in word.text or word.text.startswith(".")) and (
+            if ("/" in word.text or word.text.startswith(".") or _is_written(code, match)) and (
                 CLASSES["secret_file"](word, seen.cwd, seen.facts.paths)
                 or sort_of(word, seen) in {"startup", "ssh", "policy", "system"}
             ):
@@ -306,6 +314,17 @@ def _code_unknown(seen: Seen) -> bool:
     return False
 
 
+_PATTERN_SIGNS = re.compile(r"[/{(;$<`]|\A(?:unlink|rmdir|exec|system|do|eval|require|use)\b")
+
+
+def _rename_runs(seen: Seen) -> bool:
+    """`rename 'unlink'`: Perl's program of this name runs its first operand as code, the other one takes texts."""
+    given = values_of(seen, ("-e", "-E")) or seen.operands[:1]
+    return any(
+        _PATTERN_SIGNS.search(word.text) is not None and not only_prints("perl", word.text.strip()) for word in given
+    )
+
+
 def _nim_evaluates(seen: Seen) -> bool:
     """`nim --eval:CODE`."""
     return any(word.text.startswith("--eval") for word in seen.words[1:])
@@ -313,6 +332,7 @@ def _nim_evaluates(seen: Seen) -> bool:
 
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "nim_evaluates": _nim_evaluates,
+    "rename_runs": _rename_runs,
     "code_starts_programs": _code_starts_programs,
     "debugger_calls": _debugger_calls,
     "code_does_more": _code_does_more,

@@ -83,15 +83,21 @@ _HTTPIE_ITEM = re.compile(r"[^:/=@\s]+(?::=@?|=@?|@)(?!=).*", re.S)
 def _httpie_sends(seen: Seen) -> bool:
     """`http POST url`, or items of a body behind the address."""
     texts = seen.texts
-    if texts and texts[0].isalpha() and texts[0].isupper():
-        return texts[0] not in _SAFE_METHODS
+    if _httpie_method(texts):
+        return texts[0].upper() not in _SAFE_METHODS
     items = [text for text in texts[1:] if _HTTPIE_ITEM.fullmatch(text) and "==" not in text]
     return bool(items) or seen.command.fed
 
 
 def _httpie_stays_here(seen: Seen) -> bool:
-    texts = [text for text in seen.texts if not (text.isalpha() and text.isupper())]
-    return bool(texts) and is_loopback(Word(texts[0])) and not _OWN_ROUTE.search(texts[0])
+    texts = seen.texts
+    address = texts[1:2] if _httpie_method(texts) else texts[:1]
+    return bool(address) and is_loopback(Word(address[0])) and not _OWN_ROUTE.search(address[0])
+
+
+def _httpie_method(texts: list[str]) -> bool:
+    """Whether the first word is the method, in any case: it has letters only, and the address follows."""
+    return len(texts) > 1 and texts[0].isalpha() and texts[0] != "localhost"
 
 
 def _names_metadata(seen: Seen) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from signoff.policy.path_classes import CLASSES
 from signoff.policy.predicates.files import OUTPUT_STARTS, sort_of
@@ -95,7 +96,7 @@ def _joined(seen: Seen) -> Iterator[Word]:
                 yield Word(f"{folder.text.rstrip('/')}/{name.text}")
 
 
-_GIT_PLACES: dict[str, int] = {"clone": 1, "worktree": 1, "bundle": 1, "init": 0, "submodule": 2}
+_GIT_PLACES: dict[str, int] = {"clone": 1, "worktree": 1, "bundle": 1, "init": 0, "submodule": 2, "mv": 0, "rm": 0}
 """How many operands stand before the one that git writes, behind these subcommands."""
 
 
@@ -117,12 +118,28 @@ def _operands(seen: Seen) -> Iterator[Word]:
             yield from (word, Word(f"{word.text.rstrip('/')}/x"))
 
 
+def _patched(seen: Seen) -> Iterator[Word]:
+    """The files that a patch changes which is written out for `patch` or `git apply`."""
+    if seen.command.stdin is None or (seen.name == "git" and seen.texts[:1] not in (["apply"], ["am"])):
+        return
+    for match in islice(_PATCHED.finditer(seen.command.stdin), _MAX_PATCHED):
+        name = match.group(1).strip('"')
+        yield Word(name)
+        if not name.startswith("/"):
+            yield Word(name.partition("/")[2])  # without its `a/` or `b/`
+
+
+_PATCHED = re.compile(r"^(?:\+\+\+|---|rename to|copy to) ([^\t\n]{1,4096})", re.M)
+_MAX_PATCHED = 256
+"""Of more files in one patch only so many are looked at."""
+
 _COPY_NAMES = frozenset({"copy", "copy_if_different", "copy_directory", "rename", "create_symlink", "create_hardlink"})
 """What `cmake -E` copies with."""
 
 
 _WRITE_OPERANDS = _COPY_NAMES | frozenset(
     {"git", "split", "gsplit", "csplit", "gcsplit", "script", "mkfifo", "mknod", "history", "curl", "wget", "aria2c"}
+    | {"patch"}
 )
 """Programs that write what stands among their operands."""
 
@@ -154,7 +171,7 @@ def _written(seen: Seen) -> list[Word]:
     """All that options and operands name to be written."""
     words = _named(seen) if _may_be_named(seen) else []
     if seen.name in _WRITE_OPERANDS:
-        words += [*_joined(seen), *_operands(seen)]
+        words += [*_joined(seen), *_operands(seen), *_patched(seen)]
     return words
 
 

@@ -133,10 +133,12 @@ def _script_is_stream(seen: Seen) -> bool:
 
 _VARIABLE = re.compile(r"[\w.-]+\s*(?::{0,3}|\+|\?|!)?=", re.A)
 _SHELL_SIGNS = re.compile(r"[;|&<>`\n]|\$[({]\s*(?:shell|eval|call|file|guile|foreach)\b|\$\(\(?\w+ ")
-_DOES_HARM = re.compile(
+DOES_HARM = re.compile(
     r"@?(?:\S*/)?(?:rm|sh|bash|dash|zsh|ksh|eval|exec|curl|wget|dd|sudo|doas|shred|find|unlink|mkfs\S*|chmod|chown|kill"
     r"|nc|ncat|ssh|scp|rsync|git push|env|xargs|perl|ruby|node|php|python\d?(?:\.\d+)? -c)(?:\s|\Z)"
 )
+"""How a command begins that does harm, or hides what it does."""
+
 _PLAIN_SHELLS = re.compile(r"(?:/usr)?(?:/bin/)?(?:ba|da|z)?sh|rm -r?f|rm|node|perl|ruby|php|curl(?: -\w+)*|env|find")
 
 
@@ -149,20 +151,29 @@ def _variable_runs(seen: Seen) -> bool:
         value = word.text[match.end() :].strip()
         if "!" in match.group() or _SHELL_SIGNS.search(value):
             return True
-        if _DOES_HARM.match(value) and not _PLAIN_SHELLS.fullmatch(value):
+        if DOES_HARM.match(value) and not _PLAIN_SHELLS.fullmatch(value):
             return True
     return False
 
 
+_PERL_MODULE = re.compile(r"-[mM]-?[\w:]*(?:[= ][\w:,.$@%&/-]*)?", re.A)
+
+
+def _module_is_code(seen: Seen) -> bool:
+    """`perl -M'strict;system("id")'`: what stands behind `-M` is put behind a `use`."""
+    return any(word.text[1:2] in {"m", "M"} and not _PERL_MODULE.fullmatch(word.text) for _place, word in seen.dashed)
+
+
 _GLUED = re.compile(r"-[A-Za-z]*m(?:timeit|pdb|cProfile|profile|trace)")
+_GLUED_CONSOLE = re.compile(r"-[A-Za-z]*m(?:code|asyncio|IPython|idlelib|bpython|ptpython)")
 
 
 def _module_glued(seen: Seen) -> bool:
-    """`python -mtimeit TEXT`: the text behind it is not read as code when it is written like this."""
+    """`python -mtimeit TEXT`: the text behind it, or its input, is not read as code when it is written like this."""
     words = seen.command.words
-    if len(words) < 3:
-        return False
-    return _GLUED.fullmatch(words[1].text) is not None or _GLUED.fullmatch(words[2].text) is not None
+    if seen.command.fed and any(_GLUED_CONSOLE.fullmatch(word.text) for word in words[1:3]):
+        return True
+    return len(words) > 2 and any(_GLUED.fullmatch(word.text) for word in words[1:3])
 
 
 def _dc_runs(seen: Seen) -> bool:
@@ -178,5 +189,6 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "script_is_stream": _script_is_stream,
     "variable_runs": _variable_runs,
     "dc_runs": _dc_runs,
+    "module_is_code": _module_is_code,
     "module_glued": _module_glued,
 }

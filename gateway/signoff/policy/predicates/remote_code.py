@@ -43,6 +43,18 @@ def reads_code_from_input(seen: Seen) -> bool:
     return not seen.has("-c", "--command", "-e", "-E", "--eval", "-r", "-m", "-n", "-p", "--version", "--help", "-V")
 
 
+def _feeds_code(seen: Seen) -> bool:
+    """An interpreter that is fed something, and was told of neither a file nor a text to run."""
+    return _is_fed_text(seen) and reads_code_from_input(seen)
+
+
+def _is_fed_text(seen: Seen) -> bool:
+    """Whether it is fed more than nothing, as `< /dev/null` is."""
+    if not seen.command.fed or seen.command.stdin is not None:
+        return bool(seen.command.stdin)
+    return not any(each.target.text == "/dev/null" and not each.writes for each in seen.command.redirects)
+
+
 def _input_unseen(seen: Seen) -> bool:
     return seen.command.stdin is None or UNKNOWN in seen.command.stdin
 
@@ -140,6 +152,8 @@ def _installs_downloaded(seen: Seen) -> bool:
 
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "reads_code_from_input": reads_code_from_input,
+    "feeds_code": _feeds_code,
+    "is_fed_text": _is_fed_text,
     "input_unseen": _input_unseen,
     "code_unseen": _code_unseen,
     "given_stream": _given_stream,
@@ -150,3 +164,5 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "runs_made_executable": _runs_made_executable,
     "installs_downloaded": _installs_downloaded,
 }
+
+NEEDS: dict[str, Callable[[Seen], bool]] = dict.fromkeys(("feeds_code", "is_fed_text"), lambda seen: seen.command.fed)

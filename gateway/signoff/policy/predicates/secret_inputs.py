@@ -18,7 +18,7 @@ _INPUTS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("sort", "gsort", "wc", "gwc", "du", "gdu"), ("--files0-from",)),
     **dict.fromkeys(("xargs", "gxargs"), ("-a", "--arg-file")),
     **dict.fromkeys(("parallel",), ("-a", "--arg-file")),
-    **dict.fromkeys(("date", "gdate"), ("-f", "--file")),
+    **dict.fromkeys(("date", "gdate", "logger"), ("-f", "--file")),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk", "sed", "gsed"), ("-f", "--file")),
     **dict.fromkeys(("tar", "gtar", "bsdtar"), ("-T", "--files-from", "-X", "--exclude-from")),
     "file": ("-f", "--files-from"),

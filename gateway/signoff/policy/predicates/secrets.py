@@ -26,7 +26,7 @@ ONLY_NAME = frozenset(
     | {".", "true", ":", "which", "type", "wc", "sha256sum", "sha1sum", "md5sum", "shasum", "cksum", "b2sum", "ssh"}
     | {"ssh-add", "ssh-keygen", "ssh-copy-id", "mosh", "autossh", "sshfs", "env-cmd", "dotenv", "dotenvx"}
     | {"godotenv", "direnv", "dotenv-linter", "signoff", "locate", "cmp", "mktemp", "tail-f", "inotifywait"}
-    | {"fswatch", "entr", "watchexec", "ssh-keyscan", "gpgconf", "xargs", "for"}
+    | {"fswatch", "entr", "watchexec", "ssh-keyscan", "gpgconf", "xargs", "for", "logger"}
 )
 """Programs that show no more of a file than that it is there, or that use a key for what it is made for."""
 

@@ -68,7 +68,7 @@ _JAVA_LOADS = re.compile(
     r"-(?:javaagent|agentlib|agentpath|Xbootclasspath|XX:OnOutOfMemoryError|XX:OnError|XX:Flags|XX:VMOptionsFile"
     r"|-patch-module|-upgrade-module-path|Djava\.(?:system\.class\.loader|security\.manager|endorsed\.dirs))\b|(?:^|\s)@"
 )
-_JAVA_NAMES = ("JAVA_OPTIONS", "TOOL_OPTIONS", "JAVA_OPTS", "MAVEN_OPTS", "MAVEN_ARGS", "GRADLE_OPTS", "SBT_OPTS")
+_JAVA_NAMES = ("JAVA_OPTIONS", "TOOL_OPTIONS", "_OPTS", "MAVEN_ARGS")
 
 
 def _options_load_code(seen: Seen) -> bool:

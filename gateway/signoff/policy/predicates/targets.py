@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from signoff.policy.predicates.program_options import values_of
 from signoff.policy.predicates.whole import per_command
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN
@@ -138,6 +139,8 @@ def _speaks(text: str, verbs: frozenset[str]) -> bool:
 def _targets(seen: Seen) -> list[str]:
     """The targets or scripts a build tool is told to run."""
     texts = [text for text in seen.texts if "=" not in text]
+    if seen.name == "cmake":
+        return _cmake_targets(seen)
     if seen.name in {"bazel", "bazelisk"}:
         return texts[1:2] if texts[:1] == ["run"] else []
     if seen.name in {
@@ -164,6 +167,15 @@ def _targets(seen: Seen) -> list[str]:
             return []
         return texts[:1] if texts[:1] and texts[0] not in _BUILT_IN else []
     return texts
+
+
+def _cmake_targets(seen: Seen) -> list[str]:
+    """`cmake --build FOLDER --target A B`, and what stands for the tool that builds behind `--`."""
+    words = [word.text for word in seen.words[1:]]
+    if words[:1] != ["--build"]:
+        return []
+    given = [word.text for word in values_of(seen, ("--target", "-t"))]
+    return given + [text for text in words[2:] if text[:1] != "-"]
 
 
 _BUILT_IN = frozenset(
@@ -229,7 +241,9 @@ def _runs_grave(seen: Seen) -> bool:
 def _runs_install(seen: Seen) -> bool:
     """`make install`, `ninja install`, `cmake --install`: files go outside the project; not where a folder is named."""
     named = any(text.startswith(("DESTDIR=", "PREFIX=", "prefix=")) and text[-1] not in "=/" for text in seen.texts)
-    return any(text in _INSTALLS for text in _targets(seen)) and not named
+    if not any(text in _INSTALLS for text in _targets_once(seen)):
+        return False
+    return not named and not any(name == "DESTDIR" and value.strip("/") for name, value in seen.command.assignments)
 
 
 def _script_name(seen: Seen) -> str:

@@ -1,6 +1,7 @@
 """What a whole text does besides the command at hand: what it downloads, decodes, writes and sends."""
 
 import posixpath
+import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -235,15 +236,44 @@ def dumps_environment(script: Script) -> bool:
     return starts(script, _DUMPERS) and any(map(prints_environment, script.commands))
 
 
-_DUMPERS = frozenset({"env", "printenv", "set", "export", "declare", "typeset"})
+_SHELL_DUMPERS = frozenset({"printenv", "set", "export", "declare", "typeset"})
+_DUMPING_WORDS = {
+    **dict.fromkeys(("make", "gmake"), re.compile(r"-[bBdeikLnqrRsStvw]*p[bBdeikLnpqrRsStvw]*|--print-data-base")),
+    **dict.fromkeys(("npm", "pnpm", "yarn"), re.compile(r"env")),
+    "systemctl": re.compile(r"show-environment"),
+    "launchctl": re.compile(r"export"),
+    "tmux": re.compile(r"show-?env(?:ironment)?"),
+    "php": re.compile(r"-i|--info"),
+    "direnv": re.compile(r"dump"),
+}
+"""A word that has a program print its whole environment, or the one that it hands to others."""
+_DUMPERS = frozenset({*_SHELL_DUMPERS, "env", "genv", *_DUMPING_WORDS})
 
 
 def prints_environment(command: Command) -> bool:
-    """`env`, `export -p`, `set`: all variables with their values."""
+    """`env`, `export -p`, `set`, `tmux show-environment`: all variables with their values."""
     name = program_name_of(command)
-    if name in _DUMPERS:
-        return all(word.text in {"-p", "-x", "-0", "--null", "-px", "-xp"} for word in command.own_words[1:])
-    return False
+    if name not in _DUMPERS:
+        return False
+    texts = [word.text for word in command.own_words[1:]]
+    if name in _SHELL_DUMPERS:
+        return all(text in {"-p", "-x", "-0", "--null", "-px", "-xp"} for text in texts)
+    if name in {"env", "genv"}:
+        return command.own == len(command.words) and not any(map(_NOT_ALL_OF_ENV.match, texts))
+    return _dumps_by_word(name, texts)
+
+
+_NOT_ALL_OF_ENV = re.compile(r"-(?!-)\w*[iS]|-\Z|--(?:i|sp|h|ver)")
+"""Options of env with which it begins with nothing, reads a text, or tells about itself."""
+
+
+def _dumps_by_word(name: str, texts: list[str]) -> bool:
+    fits = _DUMPING_WORDS[name].fullmatch
+    if name in {"npm", "pnpm", "yarn"}:
+        return len(texts) == 2 and texts[0] in {"run", "run-script", "exec"} and fits(texts[1]) is not None
+    if name == "tmux":  # with a name it prints that one
+        return any(map(fits, texts[:1])) and all(text[:1] == "-" for text in texts[1:])
+    return any(map(fits, texts if name in {"make", "gmake", "systemctl"} else texts[:1]))
 
 
 def searches_processes(script: Script) -> bool:

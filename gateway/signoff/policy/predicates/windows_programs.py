@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 
 from signoff.policy import ruleset, windows
+from signoff.policy.inner import read_inner
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN
 from signoff.policy.shell.deadline import Deadline, GivenUpError
@@ -33,8 +34,10 @@ def _text_asks(seen: Seen) -> bool:
     if carried is None:
         return False
     try:
-        script = windows.read(*carried)
-        found = windows.findings(script, ruleset.shipped(), seen.facts, Deadline(time.thread_time, _BUDGET_S))
+        deadline = Deadline(time.thread_time, _BUDGET_S)
+        script = windows.read(*carried, deadline)
+        inner = read_inner(script, budget_s=_BUDGET_S)
+        found = windows.findings(inner.script, ruleset.shipped(), seen.facts, deadline, codes=inner.codes)
     except GivenUpError:
         return True
     return found.verdict != "allow"

@@ -199,7 +199,7 @@ def _method(seen: Seen) -> str:
     last = name.rpartition(".")[2].upper()
     if last in _CHANGING:
         return last
-    if last not in {"REQUEST", "STREAM", "PUTREQUEST"}:
+    if last not in {"REQUEST", "STREAM", "PUTREQUEST", "BUILD_REQUEST"}:
         return ""
     texts = [text_of(value).upper() for value in seen.call.argument(0, "method") or ()]
     return next((text for text in texts if text in _CHANGING or UNKNOWN in text), "")
@@ -286,6 +286,11 @@ def _clears(seen: Seen) -> bool:
     """A virtual environment in whose place everything is deleted first."""
     clear = seen.call.argument(3 if seen.call.name == "venv.create" else 1, "clear")
     return (clear is not None and clear != (False,)) or any("--clear" in text for text in seen.texts())
+
+
+def _replaces_table(seen: Seen) -> bool:
+    """A table that is there already is dropped first."""
+    return any(text_of(value) in {"replace", UNKNOWN} for value in seen.call.argument(3, "if_exists") or ())
 
 
 def _weights_only(seen: Seen) -> bool:
@@ -389,6 +394,7 @@ CHECKS: dict[str, Callable[[Seen], bool]] = {
     "own_process": _own_process,
     "everything": _everything,
     "safe_loader": _safe_loader,
+    "replaces_table": _replaces_table,
     "weights_only": _weights_only,
     "allows_pickle": _allows_pickle,
     "command_unknown": _command_unknown,

@@ -4,7 +4,7 @@ import shlex
 
 import msgspec
 
-from signoff.policy.python.model import Call, Seq, Table, Value, text_of
+from signoff.policy.python.model import Call, Seq, Table, Value, Values, text_of
 from signoff.policy.python.rule import Runner
 from signoff.policy.shell.model import UNKNOWN
 
@@ -48,8 +48,14 @@ def _texts(call: Call, runner: Runner) -> tuple[list[str], bool]:
         return [], True
     texts: list[str] = []
     unknown = False
+    other = call.argument(None, "executable") if any(name == "executable" for name, _values in call.keywords) else None
     for value in values:
-        text = _words(value.items, loose=value.loose) if isinstance(value, Seq) else _shell_text(value)
+        if isinstance(value, Seq):
+            # An `executable` is what is run, whatever its first word says.
+            items = (other[0], *value.items[1:]) if other and other != (None,) else value.items
+            text = _words(items, loose=value.loose)
+        else:
+            text = _shell_text(value)
         if text is None:
             unknown = True
         else:
@@ -58,7 +64,9 @@ def _texts(call: Call, runner: Runner) -> tuple[list[str], bool]:
 
 
 def _of_rows(call: Call, runner: Runner) -> tuple[list[str], bool]:
-    rows = [row for place, row in enumerate(call.args) if place == runner.at or place > runner.at + runner.skip]
+    before = (*runner.before, *(call.name.split(".")[runner.named :] if runner.named else ()))
+    rows: list[Values] = [(word,) for word in before]
+    rows += [row for place, row in enumerate(call.args) if place == runner.at or place > runner.at + runner.skip]
     if not rows:
         return [], True
     ways = max(len(row) for row in rows)

@@ -17,7 +17,7 @@ MAX_CHARS = 65_536
 MAX_ITEMS = 2_000
 """The longest list that is followed."""
 
-_PERCENT = re.compile(r"%(?:\(\w*\))?[-+ #0]*[\d*]*(?:\.[\d*]+)?([a-zA-Z%])")
+_PERCENT = re.compile(r"%(?:\(\w*+\))?[-+ #0]*+[\d*]*+(?:\.[\d*]++)?([a-zA-Z%])")
 
 
 def capped(found: Iterable[Value]) -> Values:

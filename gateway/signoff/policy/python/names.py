@@ -241,10 +241,15 @@ class Walker:
         self._assigned(node.value, scope, followed=all(map(_is_followed, node.targets)))
 
     def on_annotated(self, node: ast.AnnAssign, scope: Scope, _quiet: bool) -> None:
-        """`a: int = value`; the annotation does nothing."""
+        """`a: int = value`; the annotation is worked out where it stands."""
+        self._annotation(node.annotation, scope)
         if node.value is not None:
             self._target(node.target, scope, Binding("value", scope, expression=node.value))
             self._assigned(node.value, scope, followed=_is_followed(node.target))
+
+    def _annotation(self, node: ast.expr | None, scope: Scope) -> None:
+        if node is not None and not isinstance(node, ast.Name | ast.Attribute | ast.Constant):
+            self._later(node, scope, quiet=True)
 
     def _assigned(self, node: ast.expr, scope: Scope, *, followed: bool = True) -> None:
         """A value that gets a name: what is done with it is seen under that name, if such names are followed."""
@@ -336,6 +341,9 @@ class Walker:
 
     def on_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, _quiet: bool) -> None:
         """A definition of a function."""
+        for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+            self._annotation(argument.annotation, scope)
+        self._annotation(node.returns, scope)
         called_as = node.name
         if scope.is_class and node.name in {"__init__", "__new__"}:
             called_as = next(

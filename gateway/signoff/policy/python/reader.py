@@ -85,6 +85,7 @@ class _Reader:
         self._walker = Walker(around.deadline)
         self._evaluator = self._new_evaluator()
         self._handed: set[int] = set()
+        self._others: dict[tuple[int, str], bool] = {}
         self._texts_read: set[str] = set()
         self._scripts: list[Script] = []
         self._commands: dict[tuple[str, str | None], None] = {}
@@ -115,16 +116,18 @@ class _Reader:
         # A text that the code runs as code is walked into the same names, and its calls follow at the end.
         while place < len(found.calls):
             node, scope, line = found.calls[place]
+            self._deadline.check()
             self._call(node, scope, line)
             place += 1
-            if not place & 15:
-                self._deadline.check()
         for expression, scope, line in found.references:
+            self._deadline.check()
             if id(expression) not in self._handed:
                 self._reference(expression, scope, line)
         for target, scope, line in found.sets:
+            self._deadline.check()
             self._named("set", target, scope, line)
         for attribute, scope, line in found.uses:
+            self._deadline.check()
             self._named("use", attribute, scope, line)
         for name, line in found.imports:
             if self._rules.about("import", name):
@@ -299,10 +302,7 @@ class _Reader:
     def _reference(self, node: ast.expr, scope: Scope, line: int) -> None:
         if isinstance(node, ast.Name):
             holder = scope.holder(node.id)
-            if holder is not None and not any(
-                binding.kind == "name" or isinstance(binding.expression, ast.Name | ast.Attribute)
-                for binding in holder.bindings[node.id]
-            ):
+            if holder is not None and not self._may_be_other(holder, node.id):
                 return
         for value in self._evaluator.values(node, scope):
             if not isinstance(value, Ref) or value.made is not None:
@@ -311,6 +311,16 @@ class _Reader:
             if rules or self._rules.runner(value.name) is not None:
                 of = (value.of,) if value.of is not None else ()
                 self._keep("reference", value.name, loose=True, of=of, line=line)
+
+    def _may_be_other(self, holder: Scope, name: str) -> bool:
+        """Whether a name may stand for another one. It is found out once: each may be bound, and read, very often."""
+        key = (id(holder), name)
+        if key not in self._others:
+            self._others[key] = any(
+                binding.kind == "name" or isinstance(binding.expression, ast.Name | ast.Attribute)
+                for binding in holder.bindings[name]
+            )
+        return self._others[key]
 
     def _named(self, kind: EventKind, node: ast.expr, scope: Scope, line: int) -> None:
         """An attribute or item that is replaced, deleted or looked at."""

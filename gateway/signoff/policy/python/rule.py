@@ -57,7 +57,8 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """Functions that start a command. `shape` says how they are told of it, from the argument `at` (or `keyword`) on:
 
     `text` (one shell text), `command` (a list of words or a text), `words` (each argument is a word), `list` (the
-    program, then a list of its words). `skip` words behind the program are its name once more.
+    program, then a list of its words). `skip` words behind the program are its name once more. `before` are words that
+    stand before those, and so are the parts of the function's name from the part `named` on (`sh.git.push`: from 1).
     """
 
     calls: tuple[str, ...]
@@ -65,6 +66,8 @@ class Runner(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     at: int = 0
     keyword: str = ""
     skip: int = 0
+    before: tuple[str, ...] = ()
+    named: int = 0
 
 
 class Passer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

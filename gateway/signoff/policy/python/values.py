@@ -60,7 +60,6 @@ class Evaluator:
         self._memo: dict[tuple[int, int], Values] = {}
         self._names: dict[tuple[int, str], Values] = {}
         self._depth = 0
-        self._steps = 0
 
     def values(self, node: ast.expr, scope: Scope) -> Values:
         """The values of an expression. Raises `OutOfTimeError` and `TooDeepError`."""
@@ -73,9 +72,7 @@ class Evaluator:
         handler = _HANDLERS.get(type(node))
         if handler is None:
             return ANYTHING
-        self._steps += 1
-        if not self._steps & 63:
-            self.deadline.check()
+        self.deadline.check()
         if self._depth >= _MAX_DEPTH:
             raise TooDeepError
         self._memo[key] = ANYTHING  # for a name that leads back to itself
@@ -123,12 +120,14 @@ class Evaluator:
         if known is not None:
             return known
         self._names[key] = ANYTHING  # for a name that leads back to itself
-        found: list[Value] = []
-        for place, binding in enumerate(holder.bindings[name]):
-            if place & 63 == 63:
-                self.deadline.check()
-            found.extend(self.bound(binding))
         grown = holder.grown.get(name)
+        different: dict[Value, None] = {}
+        for binding in holder.bindings[name]:
+            self.deadline.check()
+            different.update(dict.fromkeys(self.bound(binding)))
+            if len(different) > MAX_WAYS and not grown:
+                break  # no more of them are told apart
+        found = list(different)
         self._names[key] = result = capped(self._grown(found, grown) if grown else found)
         return result
 

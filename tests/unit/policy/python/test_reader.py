@@ -108,6 +108,12 @@ def test_a_command_is_found_however_it_is_written(spelling: str) -> None:
         ("import subprocess\ndef git(*a):\n    subprocess.run(['git', *a])\ngit('log')\ngit('push', '-f')",
          ["git log", "git push -f"]),
         ("print('os.system(1)')", []),
+        ("import sh\nsh.git.push('--force')", ["git push --force"]),
+        ("from plumbum.cmd import git\ngit('push')", ["git push"]),
+        ("import subprocess\nsubprocess.run(['ls', '-rf', 'src'], executable='/bin/rm')", ["/bin/rm -rf src"]),
+        ("import subprocess\nsubprocess.run('ls', shell=True, executable='/bin/bash')", ["ls"]),
+        ("import os\nx: os.system('rm a') = 1", ["rm a"]),
+        ("import os\ndef f(x: os.system('rm a')) -> os.system('rm b'): pass", ["rm b", "rm a"]),
     ],
 )  # fmt: skip
 def test_commands_as_they_are(text: str, expected: list[str]) -> None:
@@ -132,14 +138,22 @@ WAYS = [
     "threading.Timer(3, os.system, [{text}])",
     "pool.apply_async(os.system, ({text},))",
     "pool.map(os.system, [{text}])",
+    "pydoc.pipepager(page, {text})",
+    "sh.rm('a')",
+    "plumbum.cmd.rm('a')",
+    "call_command(*{words})",
 ]
-IMPORTS = "import asyncio, functools, os, pty, subprocess, threading\n"
+IMPORTS = (
+    "import asyncio, functools, os, plumbum, pty, pydoc, sh, subprocess, threading\n"
+    "from django.core.management import call_command\n"
+)
 
 
 def _found(rules: CodeRules) -> list[bool]:
     texts = [IMPORTS + way.format(text="'rm a'", words="['rm', 'a']") for way in WAYS]
     scripts = [read_python(text, rules=rules, budget_s=5.0) for text in texts]
-    return [[command.text for command in script.shell.commands] == ["rm a"] for script in scripts]
+    expected: tuple[list[str], ...] = (["rm a"], ["django-admin rm a"])
+    return [[command.text for command in script.shell.commands] in expected for script in scripts]
 
 
 def test_each_way_to_start_a_command_and_to_hand_a_function_on_is_known_by_its_own_row() -> None:

@@ -69,13 +69,14 @@ class Signer:
     """Makes and checks tokens. `keys` maps a key id (0-255) to its secret; `current` signs, all verify."""
 
     def __init__(self, keys: Mapping[int, bytes], current: int) -> None:
-        self._keys = dict(keys)
+        # A hash that was begun with the key and is copied costs a third of one that begins anew.
+        self._macs = {key_id: hmac.new(secret, digestmod="sha256") for key_id, secret in keys.items()}
         self._current = current
 
     def token(self, copy_id: str, revision: int, choice: str, platform: str, chat_id: str) -> str:
         """A token for one button of one revision of a copy, bound to its platform and chat."""
         head = _HEAD.pack(VERSION, self._current, _copy_bytes(copy_id), revision, CHOICES[choice])
-        mac = self._mac(self._keys[self._current], head, platform, chat_id)
+        mac = _mac(self._macs[self._current], head, platform, chat_id)
         return base64.urlsafe_b64encode(head + mac).rstrip(b"=").decode()
 
     def verify(self, token: str, platform: str, chat_id: str) -> TokenParts | None:
@@ -90,17 +91,18 @@ class Signer:
             return None  # the last character has two bits to spare: only one spelling is ours
         head, mac = raw[: _HEAD.size], raw[_HEAD.size :]
         version, key_id, copy, revision, number = _HEAD.unpack(head)
-        secret = self._keys.get(key_id)
-        if version != VERSION or secret is None:
+        begun = self._macs.get(key_id)
+        if version != VERSION or begun is None:
             return None
-        if not hmac.compare_digest(mac, self._mac(secret, head, platform, chat_id)):
+        if not hmac.compare_digest(mac, _mac(begun, head, platform, chat_id)):
             return None
         choice = _NAMES.get(number)
         if choice is None:
             return None
         return TokenParts(base64.urlsafe_b64encode(copy).decode(), revision, choice)
 
-    @staticmethod
-    def _mac(secret: bytes, head: bytes, platform: str, chat_id: str) -> bytes:
-        place = f"{platform}\x00{chat_id}".encode()
-        return hmac.digest(secret, head + place, "sha256")[:MAC_BYTES]
+
+def _mac(begun: hmac.HMAC, head: bytes, platform: str, chat_id: str) -> bytes:
+    mac = begun.copy()
+    mac.update(head + f"{platform}\x00{chat_id}".encode())
+    return mac.digest()[:MAC_BYTES]

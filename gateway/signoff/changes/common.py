@@ -89,7 +89,7 @@ def show(tx: Tx, row: ApprovalRequest, *, priority: int, at: datetime | None = N
         if copy.digest is not None:
             _show_listed(tx, copy, row, copy.digest)
         elif copy.state == "sent":
-            tx.put(replace(copy, due_at=earliest(copy.due_at, when), priority=min(priority, copy_priority(copy))))
+            _due(tx, copy, earliest(copy.due_at, when), min(priority, copy_priority(copy)))
         elif copy.state in ("queued", "ambiguous") and row.outcome is not None:
             tx.put(replace(copy, due_at=when, priority=priority))
 
@@ -109,9 +109,13 @@ def touch_digest(tx: Tx, digest_id: str, *, at_once: bool = False) -> None:
         return  # what is being sent, or may have been, is compared with the rows once it is known to stand there
     shown_at = digest.shown_at or tx.now
     when = tx.now if at_once else max(tx.now, plus(shown_at, DIGEST_EVERY_S))
-    due, priority = earliest(digest.due_at, when), FINAL if at_once else copy_priority(digest)
-    if (due, priority) != (digest.due_at, digest.priority):
-        tx.put(replace(digest, due_at=due, priority=priority))
+    _due(tx, digest, earliest(digest.due_at, when), FINAL if at_once else copy_priority(digest))
+
+
+def _due(tx: Tx, copy: Copy, due_at: datetime | None, priority: int) -> None:
+    """Have a copy looked at then. Often it is due anyway: what is claimed at once has its final edit still to come."""
+    if (due_at, priority) != (copy.due_at, copy.priority):
+        tx.put(replace(copy, due_at=due_at, priority=priority))
 
 
 def close_panel(tx: Tx, copy: Copy) -> None:

@@ -18,6 +18,8 @@ from msgspec import Struct
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array
 
+from signoff.toml_problems import FORM, toml_problem
+
 KEYS = ("commands", "unattended_commands")
 HEADER = """\
 # Commands that run without a question, one text each. `*` stands for any characters, `\\*` for a star.
@@ -85,10 +87,11 @@ class AllowlistFile:
 
         Raises `AllowlistError` when it cannot be read or is not TOML: then nothing in it counts.
         """
+        text = self._text()
         try:
-            document = tomllib.loads(self._text())
+            document = tomllib.loads(text)
         except (tomllib.TOMLDecodeError, RecursionError) as error:
-            raise AllowlistError(f"{self.path} is not TOML, so nothing in it counts: {error}.") from None
+            raise self._no_toml(error, text) from None
         found: dict[str, tuple[str, ...]] = {}
         warnings: list[str] = []
         for key, value in document.items():
@@ -148,9 +151,16 @@ class AllowlistFile:
 
     def _document(self, text: str) -> tomlkit.TOMLDocument:
         try:
+            tomllib.loads(text)  # its words are plainer, and it is what reads the file
             return tomlkit.parse(text)
-        except (TOMLKitError, RecursionError) as error:
-            raise AllowlistError(f"{self.path} is not TOML, so nothing in it counts: {error}.") from None
+        except (tomllib.TOMLDecodeError, TOMLKitError, RecursionError) as error:
+            raise self._no_toml(error, text) from None
+
+    def _no_toml(self, error: Exception, text: str) -> AllowlistError:
+        line, what = toml_problem(str(error), text)
+        if isinstance(error, RecursionError):
+            what = "it is nested too deeply"
+        return AllowlistError(f"{self.path} is not TOML, so nothing in it counts: line {line}: {what}. {FORM}")
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -22,7 +22,6 @@ from signoff.changes import asking, claiming, deciding, ending, expiring, grants
 from signoff.changes.common import load_request
 from signoff.changes.deciding import Decided, Ruling
 from signoff.checking import Checked
-from signoff.digest import digest_of
 from signoff.drafting import Ask, Drafts, check_words, is_choice, offered_kinds
 from signoff.errors import (
     Busy,
@@ -102,7 +101,7 @@ class Broker:
         await self._pace.turn()
         check_words(ask)
         gate_pass = read_pass(ask.gate_token) if ask.gate_token is not None else None
-        digest = digest_of(ask.action, ask.host)
+        digest = await aside.digested(ask.action, ask.host)
         review: Review | None = None
         stale = 0
         while stale < MAX_JUDGED:

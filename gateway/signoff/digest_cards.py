@@ -19,6 +19,7 @@ from signoff.changes.digests import Listed, approvable, face_at
 from signoff.clipping import clip, units
 from signoff.display import shown
 from signoff.durations import clock
+from signoff.elicitation import needs_somebody
 from signoff.model import ApprovalRequest, Attachment, Block, Button, Card, Copy, Elicitation, Severity, Span
 from signoff.statuses import MARKS
 from signoff.tokens import Signer
@@ -448,6 +449,9 @@ def confirm_card(panel: Copy, listed: Sequence[Listed], signer: Signer) -> Card:
     lines = [t("digest.confirm", count=count, place=_places(which), groups=", ".join(kinds))]
     if any(each.row.outcome is None and each.row.severity == "critical" for each in listed):
         lines.append(t("digest.critical_stay"))
+    single = sum(needs_somebody(each.row.action) for each in listed if each.row.outcome is None)
+    if single:
+        lines.append(t("digest.single_stay", count=single))
     yes = Button(t("button.confirm_listed", count=count), _token(panel, signer, "confirm"))
     close = Button(t("button.close"), _token(panel, signer, "close"))
     return Card(blocks=tuple(_line(line) for line in lines), rows=((yes,), (close,)) if which else ((close,),))

@@ -18,6 +18,7 @@ _LEAST: Final = 2
 _MINUTE: Final = 60
 _DAY: Final = 86_400
 _SOON_S: Final = 120
+_TENTH_S: Final = 0.1
 _SLACK: Final = 0.01
 
 Unit = Literal["day", "hour", "minute", "second"]
@@ -32,7 +33,8 @@ def duration(seconds: float, *, texts: Catalogue | None = None) -> str:
     """Return a length of time in one unit, cut down: `12 s`, `4 min`, `2 h`, `3 days`.
 
     For time passed; time left has `left`. Below 2 min it is counted in seconds, below 2 h in minutes, below 2 days in
-    hours, unless it is exactly 1 h or 1 day. Below one second one decimal stays: `0.3 s`. Negative counts as 0.
+    hours, unless it is exactly 1 h or 1 day. Below one second one decimal stays: `0.3 s`, and below a tenth it is told
+    in milliseconds: `18 ms`. Negative counts as 0.
     """
     return _in_words("unit", seconds, texts, exact=False)
 
@@ -83,9 +85,11 @@ def duration_long(seconds: float, *, texts: Catalogue | None = None) -> str:
 def _in_words(table: str, seconds: float, texts: Catalogue | None, *, exact: bool) -> str:
     catalogue = texts or Catalogue.load()
     whole = int(max(0.0, seconds))
+    if 0 < seconds < _TENTH_S:
+        return catalogue.text(f"{table}.millisecond", count=max(1, round(seconds * 1000)))
     if 0 < seconds < 1:
         # A fraction is no number a plural rule could choose by, and no language counts it as one.
-        return catalogue.forms(f"{table}.second")[-1].replace("{count}", f"{max(0.1, int(seconds * 10) / 10):.1f}")
+        return catalogue.forms(f"{table}.second")[-1].replace("{count}", f"{int(seconds * 10) / 10:.1f}")
     unit, count = _parts(whole, exact=exact)
     return catalogue.text(f"{table}.{unit}", count=count)
 

@@ -90,7 +90,7 @@ class Store(Protocol):
         `change` may be run several times; a run whose outcome is thrown away may be told that rows are missing.
         An exception from `change` rolls back and is raised here. `bulk` says that it may touch thousands of rows,
         so the engine should keep it off the event loop. The commit is shielded from the caller's cancellation.
-        Raises `StoreUnavailable` when nothing could be saved.
+        Raises `StoreUnavailable` when nothing could be saved, `SaveUnknown` when it is not known.
         """
         ...
 

@@ -16,6 +16,7 @@ from signoff.policy import Verdict
 from signoff.policy.verdict import DecisionWord
 from signoff.routing import UNATTENDED
 from signoff.settings import AgentSettings, Profile
+from signoff.wording import person_name
 
 Then = Literal["asked", "answered", "allowed", "blocked"]
 """What became of a request: a person was asked; a grant or an earlier denial answered; policy let it run or forbade it.
@@ -134,7 +135,7 @@ def _keep(kept: list[Passed], row: ApprovalRequest, verdict: Verdict, then: Then
             dangers=dangers,
             rung=verdict.rung,
             rule_keys=verdict.rule_keys,
-            denied_by=(who.name or who.principal or who.user_id) if who is not None else None,
+            denied_by=(who.name or who.principal or person_name(who)) if who is not None else None,
         )
     )
 

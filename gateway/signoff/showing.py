@@ -11,7 +11,8 @@ from signoff.cards import BOX, BOX_S, Facts, action_text, card_blocks, ended_blo
 from signoff.changes.deciding import offered
 from signoff.display import shown
 from signoff.durations import left, window
-from signoff.elicitation import Field, field_line, fields_of
+from signoff.elicitation_form import Field, field_line, fields_of
+from signoff.elicitation_page import page_of
 from signoff.model import ApprovalRequest, Block, Code, Copy, Destination, Elicitation, Face, Session, Span, Tool
 from signoff.ports import Store
 from signoff.rows import request_key, session_key
@@ -44,6 +45,7 @@ def shown_card(row: ApprovalRequest, facts: Facts) -> ShownCard:
         whole=whole_text(row.action) if hidden else "",
         ways=_ways(row) if pending else (),
         fields=_form(row) if pending else (),
+        page=page_of(row),
         expires_at=row.expires_at,
     )
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from signoff.elicitation import Field
+from signoff.elicitation_form import Field
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -53,4 +53,7 @@ class ShownCard(Struct, frozen=True, kw_only=True):
     """The whole action, where the parts leave some of it out; else empty."""
     ways: tuple[Way, ...]
     fields: tuple[FormField, ...]
+    page: str = ""
+    """The whole address of the page that a server's question asks to be opened; empty for all others. It holds plain
+    letters only, and is not masked, since with a part of it nobody could open the page."""
     expires_at: datetime | None

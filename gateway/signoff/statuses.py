@@ -23,7 +23,6 @@ from signoff.wording import (
     people,
     person_name,
     safe_name,
-    since_denied_s,
     t,
     window_s,
 )
@@ -78,7 +77,7 @@ def _verdict(row: ApprovalRequest, now: datetime, title: PlaceTitle, here: str) 
         name, table = people(row.decided_by), f"verdict.{no_word(row)}"
         not_run = _not_run(row)
         if row.repeat_of:
-            repeated = t(f"{table}.repeat", person=name, duration=duration(since_denied_s(row)))
+            repeated = t(f"{table}.repeat", person=name, clock=clock(row.repeat_at or row.created_at, now=now))
             return repeated, [f"({row.repeat_short})", t("ending.not_asked_again"), *not_run]
         text = t(f"{table}.all", person=name, count=row.runs) if row.runs > 1 else t(f"{table}.person", person=name)
         return text, [_via(row, title, here), *not_run]

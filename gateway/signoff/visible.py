@@ -18,6 +18,8 @@ from typing import Final
 
 OPEN: Final = "⟨"
 CLOSE: Final = "⟩"
+LINE_END: Final = " ⏎ "
+"""Stands for the end of a line where a text has one line only."""
 
 MAX_BLANKS: Final = 8
 """Blanks in a row that are shown as they are, outside the indentation of a line."""

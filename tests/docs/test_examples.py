@@ -1,7 +1,8 @@
 """Every command and code block of the documentation is run, or says why not.
 
 The shell and Python blocks of a page run in order, as one script in one folder, beside a gateway that is configured by
-the README's own `signoff.toml`. Telegram is a server on loopback in which Ana approves whatever she is asked.
+the README's own `signoff.toml` with Telegram, a server on loopback in which Ana approves whatever she is asked. Those
+of the README also run by its `signoff.toml` without any chat, where Ben answers at the gateway's machine.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from signoff.client import Client
 from signoff.config import load_config
 from tests.docs.pages import PAGES, ROOT, Block, blocks
 from tests.platforms.telegram import TelegramPlatform, TelegramServer
@@ -90,7 +92,7 @@ SAYS = {
     "docs/embedding.md": ["Approved once. Run exactly this action, once, now."] * 2,
 }
 """What the blocks of a page must print. A page with blocks that run stands here."""
-QUICK = {"README.md", "docs/embedding.md", "docs/staged.md"}
+QUICK = {"docs/embedding.md", "docs/staged.md"}
 """The pages whose blocks the quick suite runs; the heavy run has all."""
 WITHIN_S = 40.0
 
@@ -130,7 +132,7 @@ async def test_blocks(page: str, tmp_path: Path) -> None:
     script = "\n".join(_step(block) for block in RUN if name_of(block) == page)
     async with telegram() as (place, url):
         environ = _environ(tmp_path, url)
-        (tmp_path / "signoff.toml").write_text(_readme_configuration())
+        (tmp_path / "signoff.toml").write_text(_readme_configuration("telegram"))
         async with ana_approves(place):
             if page in ALONE:
                 out = await _run(script, tmp_path, environ)
@@ -143,8 +145,19 @@ async def test_blocks(page: str, tmp_path: Path) -> None:
         rest = rest.partition(wanted)[2] if SAYS[page].count(wanted) > 1 else rest
 
 
-def _readme_configuration() -> str:
-    return next(block.text for block in TOML if name_of(block) == "README.md")
+async def test_the_readme_needs_no_chat(tmp_path: Path) -> None:
+    script = "\n".join(_step(block) for block in RUN if name_of(block) == "README.md")
+    environ = _environ(tmp_path, None)
+    (tmp_path / "signoff.toml").write_text(_readme_configuration("console"))
+    async with serving(tmp_path, environ) as address, ben_approves(tmp_path / "state" / "admin.sock"):
+        out = await _run(script.replace(ADDRESS, address), tmp_path, environ)
+    assert [said for said in SAYS["README.md"] if said not in out] == []
+    assert "/console/link/" in out
+
+
+def _readme_configuration(platform: str) -> str:
+    places = f'fallback_destination = "{platform}:'
+    return next(block.text for block in TOML if name_of(block) == "README.md" and places in block.text)
 
 
 def _step(block: Block) -> str:
@@ -155,13 +168,19 @@ def _step(block: Block) -> str:
     return head + (block.text if block.language == "sh" else f"python3 - <<'EXAMPLE'\n{block.text}EXAMPLE\n")
 
 
-def _environ(folder: Path, telegram_url: str) -> dict[str, str]:
-    return {
+def _environ(folder: Path, telegram_url: str | None) -> dict[str, str]:
+    telegram = (
+        {}
+        if telegram_url is None
+        else {
+            "TELEGRAM_TOKEN": TOKEN,
+            "SIGNOFF_PLATFORMS__TELEGRAM__API_BASE_URL": telegram_url,
+        }
+    )
+    return telegram | {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(folder),
         "LANG": "C.UTF-8",
-        "TELEGRAM_TOKEN": TOKEN,
-        "SIGNOFF_PLATFORMS__TELEGRAM__API_BASE_URL": telegram_url,
         "SIGNOFF_GATEWAY__PORT": str(free_port()),
         "SIGNOFF_GATEWAY__STATE_DIR": "state",
     }
@@ -226,6 +245,25 @@ async def ana_approves(place: TelegramPlatform) -> AsyncIterator[None]:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@asynccontextmanager
+async def ben_approves(socket: Path) -> AsyncIterator[None]:
+    """Ben at the gateway's machine approves everything that waits, as `signoff approve` does."""
+
+    async def approve() -> None:
+        async with Client(socket=socket, environ={}) as client:
+            async for event in client.events():
+                if event.type == "approval.delivered" and event.approval is not None:
+                    await client.decide(event.approval["request_id"], "once")
+
+    task = asyncio.create_task(approve())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+    assert task.cancelled()
 
 
 @asynccontextmanager

@@ -30,8 +30,9 @@ from typing import Any
 import msgspec
 
 import signoff.gateway as root
-from signoff import catching_up, dispatcher
+from signoff import catching_up, dispatcher, executing
 from signoff.changes import catching_up as gathering
+from signoff.changes import staging
 from signoff.config import load_config
 from signoff.console.answering import Answering, Asked
 from signoff.console_adapter import ConsoleAdapter
@@ -134,6 +135,8 @@ def prepare(options: argparse.Namespace) -> None:
     """Wrap what the gateway will be made of."""
     hops = Hops(options.config.parent, options.kill, options.hold)
     vars(dispatcher)["LEASE_S"] = options.lease
+    vars(staging)["LEASE_S"] = options.claim
+    vars(executing)["RENEW_EVERY"] = timedelta(seconds=options.claim / 3)
     if options.absence is not None:
         vars(gathering)["ABSENT_FOR"] = timedelta(seconds=options.absence)
     if options.away is not None:
@@ -189,6 +192,7 @@ def main() -> None:
     parser.add_argument("--hold", help="the hop at which it waits while it is armed")
     parser.add_argument("--poison", help="a text that the gateway cannot handle")
     parser.add_argument("--lease", type=float, default=dispatcher.LEASE_S, help="how long what is under way is held, s")
+    parser.add_argument("--claim", type=float, default=staging.LEASE_S, help="how long an executor's claim holds, s")
     parser.add_argument("--absence", type=float, help="from how many seconds on it counts that nobody was there")
     parser.add_argument("--away", type=float, help="from how many seconds on it counts that a platform was away")
     parser.add_argument("--fast", action="store_true", help="send as fast as the platform takes it")

@@ -38,7 +38,7 @@ async def test_a_platform_that_was_away_tells_once_what_ended_meanwhile(kind: ty
         assert record.outcome == "timeout"
         await chat.up()
         message = await chat.reads(place, "While nobody could answer", BACK_WITHIN_S)
-        assert "1 timeout" in message.text
+        assert "1 question ran out of time" in message.text
         (line,) = [line for line in message.text.splitlines() if record.short_id in line]
         assert line.startswith(f"{record.short_id} timeout ")
         assert "deploy ./build · builder" in line

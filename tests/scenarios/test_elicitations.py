@@ -20,11 +20,13 @@ class Asked:
         self.stage, self.name = stage, name
         self.message = f"May I read {name}?"
 
-    async def put(self, schema: dict[str, Any] | None = None, timeout_s: float = 60.0) -> Seen:
+    async def put(
+        self, schema: dict[str, Any] | None = None, *, url: str | None = None, timeout_s: float = 60.0
+    ) -> Seen:
         """Ask, and return the card."""
         self.place = await self.stage.chat.group()
         session = await self.stage.session(self.name, self.place)
-        asking = self.stage.agent.elicit("jira", self.message, schema, session_id=session, timeout_s=timeout_s)
+        asking = self.stage.agent.elicit("jira", self.message, schema, url=url, session_id=session, timeout_s=timeout_s)
         self.task: asyncio.Task[Elicited] = asyncio.create_task(asking)
         return await self.stage.chat.card(self.place, self.message)
 
@@ -84,6 +86,18 @@ async def filled_in_elsewhere(stage: Stage) -> None:
     assert await asked.answer() == ("accept", {"project": "web"})
 
 
+async def opened(stage: Stage) -> None:
+    """A page is linked, and accepted like any other question; its link stays, for whoever accepted first."""
+    asked = Asked(stage, "opened")
+    card = await asked.put(url="https://auth.example.com/login?next=(a)&b='c'")
+    assert "a page on auth.example.com" in card.text
+    assert "Open auth.example.com" in card.text
+    await stage.chat.tapped("ana", card, "Accept")
+    assert await asked.answer() == ("accept", {})
+    done = await stage.chat.becomes(card, "took the answer")
+    assert "Open auth.example.com" in done.text
+
+
 async def from_a_job(stage: Stage) -> None:  # 1.5.1 1.5.6
     """A webhook's question is put to nobody, and a chat's afterwards stands in its chat."""
     await stage.session("hook", None, kind="webhook")
@@ -99,5 +113,6 @@ async def test_accept_decline_and_cancel_are_kept_apart(chat: Transport, tmp_pat
     async with staged(chat, tmp_path) as stage:
         await from_a_job(stage)
         await asyncio.gather(
-            accepted(stage), declined(stage), unanswered(stage), stopped(stage), filled_in_elsewhere(stage)
+            *(accepted(stage), declined(stage), unanswered(stage)),
+            *(stopped(stage), filled_in_elsewhere(stage), opened(stage)),
         )

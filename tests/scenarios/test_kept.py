@@ -8,7 +8,10 @@ import sys
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import pytest
+from msgspec import Struct
 
 from signoff.client import ApprovalRecord
 from tests.scenarios.gateways import soon
@@ -25,20 +28,24 @@ file.seek(0)
 time.sleep({hangs} if len(file.readlines()) == 1 else 0)
 """
 """Writes down what it is handed; its first run may hang."""
+LOST_WITHIN_S = 45.0
+"""A claim of a killed gateway lapses, and what it had under way in chats is free again; the rest is leeway."""
 Staging = AbstractAsyncContextManager[Stage]
 
 
-def story(chat: Transport, folder: Path, place: str, *, hangs: bool = False) -> Staging:
+def story(
+    chat: Transport, folder: Path, place: str, *launch: str, hangs: bool = False, timeout_s: float | None = None
+) -> Staging:
     """A gateway whose executor writes each call that it runs into a file. If it `hangs`, its first run is ended after
-    a second, so that nobody knows what it had done by then."""
-    script = RUNS.format(ran=str(folder / "ran"), hangs=60 if hangs else 0)
-    timeout_s = 1.0 if hangs else 60.0
+    a second (`timeout_s`), so that nobody knows what it had done by then. `launch` goes to the launcher."""
+    script = RUNS.format(ran=str(folder / "ran"), hangs=15 if hangs else 0)
+    timeout_s = timeout_s or (1.0 if hangs else 60.0)
     settings = (
         f'[approvals]\nunattended_mode = "defer"\nstaged_destination = "{place}"\n'
         f'[executors.mailer]\ntools = ["send_email"]\ntimeout_s = {timeout_s}\n'
         f"command = {json.dumps([sys.executable, '-c', script])}\n"
     )
-    return staged(chat, folder, settings=settings)
+    return staged(chat, folder, *launch, settings=settings)
 
 
 def ran(folder: Path) -> list[str]:
@@ -125,6 +132,86 @@ async def test_what_may_have_run_is_run_again_after_a_second_tap(chat: Transport
         assert first["id"] != second["id"] and first["action"] == second["action"]
 
 
+# --- killed while it runs ------------------------------------------------------------------------
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """A step of a run at which the gateway is killed."""
+
+    at: str
+    """The launcher's hop."""
+    ran: int
+    """How often it was run before."""
+    ends: Literal["lost", "succeeded"]
+    """What the card says once a gateway is up again: nobody knows, or it went on as if nothing had been."""
+
+
+STEPS = (
+    Step(at="before staging.start", ran=0, ends="succeeded"),  # nothing was started, so it is started now
+    Step(at="after staging.start", ran=0, ends="lost"),
+    Step(at="before staging.renew", ran=1, ends="lost"),  # in the middle of the run
+    Step(at="before staging.settle", ran=1, ends="lost"),
+    Step(at="after staging.settle", ran=1, ends="succeeded"),
+)
+
+
+async def killed_at(step: Step, kind: type[Transport], folder: Path) -> None:
+    """Approved, killed at the step, started again: it is never run a second time, unless a person wants it."""
+    place = folder / step.at.replace(" ", "-")
+    launch = ("--kill", step.at, "--lease", "6", "--claim", "3")
+    hangs = step.at == "before staging.renew"
+    async with kind.opened() as chat:
+        room = await chat.group()
+        async with story(chat, place, room, *launch, hangs=hangs, timeout_s=60.0) as stage:
+            await kept(stage)
+            card = await chat.card(room, "by executor mailer")
+            await stage.delivered(1)
+            stage.gateway.arm()
+            await chat.tap("ana", card, "Approve and run")
+            assert await stage.gateway.ended() == -9
+            assert len(ran(place)) == step.ran
+            await stage.gateway.start()
+            if step.ends == "succeeded":
+                await chat.becomes(card, "Succeeded", LOST_WITHIN_S)
+                assert len(ran(place)) == 1
+                return
+            lost = await _lost_card(chat, room)
+            assert len(ran(place)) == step.ran
+            await _settled(chat, lost, room, again=not step.ran)
+            assert len(ran(place)) == 1
+
+
+async def _lost_card(chat: Transport, room: str) -> Seen:
+    """The card once it asks what became of the run."""
+    seen = await chat.until(room, lambda all_: any("It did run" in each.buttons for each in all_), LOST_WITHIN_S)
+    (lost,) = (each for each in seen if "It did run" in each.buttons)
+    assert "It may have run." in lost.text
+    assert lost.buttons == ("It did run", "Run it again…")
+    return lost
+
+
+async def _settled(chat: Transport, lost: Seen, room: str, *, again: bool) -> None:
+    """A person says that it did run, or has it run once more."""
+    if not again:
+        assert await chat.tapped("bo", lost, "It did run") == "Noted: it did run."
+        await chat.becomes(lost, "says that it did run")
+        return
+    told = await chat.tapped("bo", lost, "Run it again…")
+    if not isinstance(chat, Console):
+        panel = await chat.panel("bo", lost, "may have run already. Run it once more?")
+        told = await chat.tapped("bo", panel, "Yes, run it once more")
+    assert told.startswith("It runs once more now, as ")
+    await chat.until(room, lambda seen: any("Succeeded" in each.text for each in seen))
+
+
+@pytest.mark.heavy
+@pytest.mark.timeout(240)
+async def test_killed_at_any_step_of_a_run_it_never_runs_twice(chat: Transport, tmp_path: Path) -> None:  # 1.4.9
+    ended = await asyncio.gather(*(killed_at(step, type(chat), tmp_path) for step in STEPS), return_exceptions=True)
+    failed = [(step.at, end) for step, end in zip(STEPS, ended, strict=True) if end is not None]
+    assert not failed, failed
+
+
 # --- after an absence ----------------------------------------------------------------------------
 
 
@@ -165,7 +252,7 @@ async def _told(chat: Transport, place: str, short_id: str) -> dict[str, Any]:
     """What somebody reads who is back: a message in the place, or the console's page."""
     if not isinstance(chat, Console):
         message = await chat.reads(place, "Nobody answered here")
-        assert "1 timeout" in message.text
+        assert "1 question ran out of time" in message.text
         return {"line": next(line for line in message.text.splitlines() if short_id in line), "message": message}
     page: dict[str, Any] = {}
 

@@ -11,10 +11,10 @@ from signoff.verbs import Verbs
 
 ONLY_OVER_HTTP = {
     *("events", "health_detailed", "keys", "create_key", "revoke_key", "start_drill", "drill", "health"),
-    *("allowlist", "change_allowlist"),
+    *("allowlist", "change_allowlist", "open_sessions"),
 }
-"""In process these are the gateway's own: `store.events`, `health()`, `keys`, `allowlisting`, and drills of the running
-gateway."""
+"""In process these are the gateway's own: `store.events`, `health()`, `keys`, `allowlisting`, its store's sessions,
+and drills of the running gateway."""
 NOT_SHARED = {"profile", "by", "seen", "turn_id"}
 """A client's key says the profile and the person; the clients alone tell of a record as it changes."""
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from signoff.changes import deciding, digests
 from signoff.changes.deciding import Decided, Ruling
 from signoff.changes.places import chat_order
+from signoff.elicitation import needs_somebody
 from signoff.errors import ChoiceNotOffered
 from signoff.model import Actor, ApprovalRequest, Copy, Destination, Face, Session, replace
 from signoff.ports import Tx
@@ -169,6 +170,8 @@ def _left(shown: _Shown, ruling: Ruling | None) -> Left | None:
         return "critical"
     if row.stages is not None:
         return "kept"  # approving runs it at once, so it is nothing that a list of others is answered with
+    if needs_somebody(row.action):
+        return "not_offered"  # whoever accepts a page opens it
     if not any(copy.whole_shown for copy in shown.seen):
         return "no_text"
     try:

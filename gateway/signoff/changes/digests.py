@@ -18,6 +18,7 @@ from signoff.changes.common import ANSWER, DIGEST_EVERY_S, FINAL, NEW, OTHER, cl
 from signoff.changes.copies import new_card, new_digest
 from signoff.changes.deciding import offered
 from signoff.changes.delivering import learned_state, lost_state, row_of, state_after
+from signoff.elicitation import needs_somebody
 from signoff.ids import row_id
 from signoff.model import ApprovalRequest, Copy, Destination, Face, Posted, replace
 from signoff.ports import Tx
@@ -60,7 +61,7 @@ def versions(listed: Iterable[Listed]) -> dict[str, tuple[str, int]]:
 
 def approvable(row: ApprovalRequest) -> bool:
     """Whether approving all of a digest covers this one."""
-    single = row.severity == "critical" or row.stages is not None
+    single = row.severity == "critical" or row.stages is not None or needs_somebody(row.action)
     return row.outcome is None and not single and "once" in offered(row)
 
 

@@ -1,7 +1,8 @@
 """What people answered before about the same action: a denial is not asked again, and is told where a like one is.
 
 Within its turn a denial holds for exactly the action that was denied; where no turn is known, for ten minutes in its
-session. It ends with a grant that covers the action, or when a person lets it be asked again.
+session, or in all those that the asker's commands have for one question each. It ends with a grant that covers the
+action, or when a person lets it be asked again.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from datetime import datetime, timedelta
 from signoff import lifecycle
 from signoff.changes.common import FINAL, copies_of, emit, load_request
 from signoff.ids import of_one_question
-from signoff.model import Actor, ApprovalRequest, Elicitation, replace
+from signoff.model import Actor, ApprovalRequest, Elicitation, Turn, replace
 from signoff.ports import Tx
 from signoff.rows import answered_key, denied_key, request_key
 
@@ -29,24 +30,33 @@ def denied_before(tx: Tx, row: ApprovalRequest) -> ApprovalRequest | None:
     """The newest denial by a person that still holds for this action. A server's question is put anew each time."""
     if isinstance(row.action, Elicitation):
         return None
-    denied = [each for each in _answered(tx, row) if each.outcome == "denied" and _holds(tx, each, row)]
+    answered = _answered(tx, row)
+    denied = [each for each in answered if each.outcome == "denied" and _holds(each, row.turn_id, tx.now)]
     return denied[-1] if denied else None
 
 
+def still_holds(denied: ApprovalRequest, turn: Turn | None, now: datetime) -> bool:
+    """Whether a person's denial would answer the same action, were it asked for now as it was then. `turn` is the one
+    in which it was denied, None where there is none any more."""
+    if denied.lifted_by is not None or isinstance(denied.action, Elicitation):
+        return False
+    if not of_one_question(denied.turn_id) and (turn is None or turn.ended_at is not None):
+        return False
+    return _holds(denied, denied.turn_id, now)
+
+
 def denied_alike(tx: Tx, row: ApprovalRequest) -> ApprovalRequest | None:
-    """The newest denial of another action of the same programs that the same rules ask for, in this turn or of late."""
-    found = tx.find(ApprovalRequest, "denied_like", denied_key(row.profile, row.session_id, row.likeness))
-    late = [
-        each
-        for each in found
-        if each.digest != row.digest and (_holds(tx, each, row) or tx.now - _when(each) <= HOLDS_FOR)
-    ]
+    """The newest denial, in this turn or of late, of an action of the same programs that the same rules ask for. It may
+    be the same action, where its denial no longer holds."""
+    found = tx.find(ApprovalRequest, "denied_like", denied_key(row))
+    late = [each for each in found if _holds(each, row.turn_id, tx.now) or tx.now - _when(each) <= HOLDS_FOR]
     return late[-1] if late else None
 
 
 def approved_often(tx: Tx, row: ApprovalRequest) -> bool:
     """Whether people approved this very action so often in this session that a time box would spare them."""
-    return sum(each.outcome == "approved" for each in _answered(tx, row)) >= OFFER_AFTER
+    here = [each for each in _answered(tx, row) if each.session_id == row.session_id]
+    return sum(each.outcome == "approved" for each in here) >= OFFER_AFTER
 
 
 def refuse(tx: Tx, row: ApprovalRequest, before: ApprovalRequest) -> ApprovalRequest:
@@ -103,13 +113,14 @@ def let_ask(tx: Tx, profile: str, request_id: str, by: Actor) -> ApprovalRequest
 
 
 def _answered(tx: Tx, row: ApprovalRequest) -> list[ApprovalRequest]:
-    return tx.find(ApprovalRequest, "answered", answered_key(row.profile, row.session_id, row.digest))
+    return tx.find(ApprovalRequest, "answered", answered_key(row))
 
 
-def _holds(tx: Tx, before: ApprovalRequest, row: ApprovalRequest) -> bool:
-    if not of_one_question(row.turn_id):
-        return before.turn_id == row.turn_id
-    return tx.now - _when(before) <= HOLDS_FOR
+def _holds(before: ApprovalRequest, turn_id: str | None, now: datetime) -> bool:
+    """Whether that denial answers the same action when it is asked for in that turn."""
+    if not of_one_question(turn_id):
+        return before.turn_id == turn_id
+    return now - _when(before) <= HOLDS_FOR
 
 
 def _when(row: ApprovalRequest) -> datetime:

@@ -173,6 +173,15 @@ async def test_a_result(world: World) -> None:
     assert await refused(world, row, "c2") == "already_claimed"
 
 
+async def test_a_run_of_an_instant_is_told_in_milliseconds(world: World) -> None:
+    row = await approved(world)
+    await world.claim(row)
+    await world.clock.advance(0.018)
+    await world.broker.result("default", row.request_id, "succeeded", 0)
+    await world.flush()
+    assert "Succeeded: exit code 0 after 18 ms." in (await world.card(row)).text
+
+
 async def test_a_run_without_result_is_unknown_when_its_turn_ends_and_a_late_result_is_welcome(world: World) -> None:
     row = await approved(world, turn_id="t")
     await world.claim(row)

@@ -22,7 +22,7 @@ from tests.unit.core.bursts import (
 )
 from tests.unit.core.harness import ANN, BEN, GROUP, OTHER_PLACE, World, choices_of, tokens_of
 
-from signoff.model import Answer, Button, replace
+from signoff.model import Answer, Button, Elicitation, replace
 from signoff.testing.fake_adapter import FakeMessage
 
 
@@ -86,6 +86,21 @@ async def test_approving_takes_a_second_tap_and_leaves_what_is_critical(world: W
     message = await message_of(world, found[0])
     assert "⛔ 2 denied by “Ann” [fake 1]" in message.text
     assert not tokens_of(message)
+
+
+async def test_what_a_person_accepts_for_itself_is_not_counted(world: World) -> None:
+    rows = await burst(world, 28)
+    page = Elicitation(server="jira", message="Please log in.", url="https://auth.example.com/in")
+    rows += [await world.submit(page, host="ci-3") for _ in range(2)]
+    await world.advance(20)
+    found = await listed(world, rows)
+    single = [row for row in found if isinstance(row.action, Elicitation)]
+    assert single
+    message = await message_of(world, found[0])
+    await world.press(token(message, f"Approve {len(found) - len(single)} once…"), message)
+    await world.flush()
+    assert "an answer of its own and stays." in world.chat.shown()[-1].text
+    assert await outcomes(world, single) == {None}
 
 
 async def test_denying_all_takes_one_tap(world: World) -> None:

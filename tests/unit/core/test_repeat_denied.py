@@ -35,7 +35,9 @@ async def test_in_its_turn_the_same_is_born_denied(world: World) -> None:
         "BLOCKED: denied. A person denied this same action 2 minutes ago, so it was not asked again."
     )
     told = user_summary(row, world.clock.now())
-    assert told == f"Denied by “Ann” [fake 1] 2 min ago ({first.short_id}), not asked again, not run."
+    assert told == f"Denied by “Ann” [fake 1] at 09:00 UTC ({first.short_id}), not asked again, not run."
+    await world.clock.advance(3600)
+    assert user_summary(row, world.clock.now()) == told, "whenever it is read"
     kinds = [event.type for event in await world.events() if event.request_id == row.request_id]
     assert kinds == ["approval.requested", "approval.resolved"]
 
@@ -147,11 +149,22 @@ async def test_something_alike_is_asked_with_a_word_about_it(world: World) -> No
     await world.clock.advance(120)
     row = await world.ask("git push -f origin main")
     assert row.denied_like == first.request_id
-    told = f"Asked again: “Ann” [fake 1] denied a similar one 2 min ago ({first.short_id})"
-    assert told in (await world.card(row)).text
+    told = f"“Ann” [fake 1] denied a similar one at 09:00 UTC ({first.short_id})"
+    card = await world.card(row)
+    assert told in card.text
+    assert "Asked again" not in card.text, "this one never was asked"
     assert (await world.ask("rm -rf build")).denied_like is None
     await world.clock.advance(timedelta(minutes=11).total_seconds())
     assert (await world.ask("git push -f origin dev")).denied_like is None
+
+
+async def test_the_same_in_another_turn_is_asked_again_with_a_word_about_it(world: World) -> None:
+    await world.turn("t2")
+    first = await denied(world, turn_id="t")
+    await world.clock.advance(120)
+    row = await world.ask(PUSH, turn_id="t2")
+    told = f"Asked again: “Ann” [fake 1] denied the same at 09:00 UTC ({first.short_id})"
+    assert told in (await world.card(row)).text
 
 
 async def test_the_same_sentence_without_a_rule_is_not_the_same_program(world: World) -> None:

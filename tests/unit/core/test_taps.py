@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 from tests.unit.core.harness import ANN, BEN, PLACE, SIGNER, World, choices_of, person, tokens_of
 
-from signoff.errors import ChoiceNotOffered, StoreUnavailable
+from signoff.errors import ChoiceNotOffered, SaveUnknown, StoreUnavailable
 from signoff.model import ApprovalRequest, Code, Destination, Message, Person, Tap, Tool, replace
 from signoff.settings import GrantSettings, PrincipalSettings, Profile
 from signoff.testing.fake_adapter import FakeMessage
@@ -139,18 +139,25 @@ async def test_the_same_tap_twice(world: World) -> None:
     assert len(await world.events("approval.resolved")) == 1
 
 
-async def test_a_tap_that_could_not_be_saved(world: World) -> None:
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (StoreUnavailable, "Your answer could not be saved; nothing was decided. Please tap again."),
+        (SaveUnknown, "It is not known whether your answer was saved. The card will show it if it was."),
+    ],
+)
+async def test_a_tap_that_could_not_be_saved(world: World, error: type[StoreUnavailable], text: str) -> None:
     row = await world.ask()
     message, token = await world.button(row, "once")
     real = world.store.transact
 
     async def broken(change: object, *, bulk: bool = False) -> object:
-        raise StoreUnavailable
+        raise error
 
     world.store.transact = broken  # type: ignore[method-assign,assignment]  # the disk is full
     told = await world.press(token, message)
     world.store.transact = real  # type: ignore[method-assign]  # and has room again
-    assert told.text == "Your answer could not be saved; nothing was decided. Please tap again."
+    assert told.text == text
     assert told.alert
     assert await unchanged(world, row)
     assert (await world.press(token, message)).text.startswith("Approved once.")

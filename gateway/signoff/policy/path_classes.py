@@ -204,7 +204,16 @@ def _forms(text: str, cwd: str | None, home: str | None) -> tuple[str, ...]:
         found = [text[2:]] if len(text) > 2 and text[1] != "-" else []
     if _PIECES.search(text) and " " not in text:
         found += _PIECES.split(text)
+    found += _behind_nothing(text, home)
     return tuple(dict.fromkeys(_form(piece, cwd, home) for piece in found if piece))
+
+
+def _behind_nothing(text: str, home: str | None) -> list[str]:
+    """`$x$HOME/.bashrc`: what is not set adds nothing, and before a home directory nobody means a folder."""
+    if text[0] != UNKNOWN:
+        return []
+    rest = text.lstrip(UNKNOWN + "./")
+    return [f"/{rest}" for known in (home, UNKNOWN_HOME) if known and f"/{rest}".startswith(f"{known}/")]
 
 
 def _covers(pattern: str, sample: str) -> bool:

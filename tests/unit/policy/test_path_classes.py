@@ -45,6 +45,8 @@ YES = {
         "~/.ssh/rc",
         "../.bashrc",
         "$X/.bashrc",
+        "$X$HOME/.bashrc",
+        "$X.$HOME/.bashrc",
         "~/.bash*",
         "of=/etc/rc.local",
     ],

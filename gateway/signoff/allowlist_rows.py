@@ -22,6 +22,7 @@ from signoff.changes import allowlist
 from signoff.changes.allowlist import Changed, Line
 from signoff.errors import StoreError
 from signoff.model import Actor, AllowlistEntry, Change, Grant, replace
+from signoff.outages import TOLD
 from signoff.policy.allow import Allowlist
 from signoff.ports import Clock, Store
 from signoff.settings import Profile
@@ -176,7 +177,8 @@ class AllowlistRows:
                     self._shut.add(name)
                     self._serve(name)
                     why = self._failing.get(name, "no answer")
-                    log.error("profile %s: no line of its allowlist counts until it can be read: %s", name, why)
+                    text = "profile %s: no line of its allowlist counts until it can be read: %s"
+                    log.error(text, name, why, extra=TOLD)
             await self._clock.sleep_until(now + TRY_AGAIN)
 
     async def _keep_up(self) -> None:

@@ -1,11 +1,12 @@
 #!/bin/dash
 # Writes down how it was called, then does what the wrapper of its name would do with the rest of its words.
+# No names that the scripts have variables of: what they export would go on from here.
 root=${0%/bin/*}
-name=${0##*/}
-printf '%s\0' "$(($# + 1))" "$name" "$@" >>"$root/record"
+called_as=${0##*/}
+printf '%s\0' "$(($# + 1))" "$called_as" "$@" >>"$root/record"
 
 value_options() {
-    case $name in
+    case $called_as in
     sudo) echo " -u --user " ;;
     env) echo " -u -C " ;;
     nice | ionice | stdbuf) echo " -n -c -o -e -i " ;;
@@ -95,12 +96,12 @@ fill() {
     fi
 }
 
-case $name in
+case $called_as in
 sudo | env | nohup | nice | timeout | stdbuf | setsid | ionice | busybox | flock)
     options "$@"
     [ "$taken" -gt $# ] && exit 1
     shift "$taken"
-    case $name in
+    case $called_as in
     timeout | flock) [ $# -gt 0 ] && shift ;;
     sudo | env)
         while :; do

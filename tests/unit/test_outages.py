@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from signoff.errors import InvalidInput, SaveUnknown, StoreUnavailable
-from signoff.outages import OVER, Outages
+from signoff.errors import InvalidInput, SaveUnknown, StoreCorrupt, StoreUnavailable
+from signoff.outages import OVER, TOLD, Outages
 from signoff.pulse import Pulse
 from signoff.testing.clock import FakeClock
 
@@ -20,23 +20,29 @@ def _line(text: str, *values: object, at: float, name: str = "signoff.x", raised
 
 
 def test_an_outage_is_told_when_it_begins_once_a_minute_and_when_it_is_over() -> None:
-    outages = Outages()
-    over = _line("back", at=100.0)
+    clock = [0.0]
+    outages = Outages(lambda: clock[0])
+    over, follows = _line("back", at=100.0), _line("nothing of it counts: %s", AWAY, at=12.0)
     vars(over).update(OVER)
+    vars(follows).update(TOLD)
     told = [
         (_line("sweep failed: %s", AWAY, at=10.0), True),
         (_line("outbox not read: %s", AWAY, at=10.1), False),
         (_line("ended in an error", at=11.0, raised=True), False),
         (_line("refused: %s", InvalidInput("a typing error"), at=11.0), True),
         (_line("the connection is lost", at=12.0, name="psycopg"), False),
+        (follows, True),
         (_line("refused: %s", SaveUnknown(), at=13.0), True),
+        (_line("refused: %s", StoreCorrupt("a page is torn"), at=13.0), True),
         (_line("sweep failed: %s", AWAY, at=69.9), False),
         (_line("sweep failed: %s", AWAY, at=70.0), True),
         (_line("sweep failed: %s", AWAY, at=99.0), False),
         (over, True),
         (_line("sweep failed: %s", AWAY, at=101.0), True),
     ]
-    assert [outages.filter(record) for record, _ in told] == [written for _, written in told]
+    for record, written in told:
+        clock[0] = record.created
+        assert outages.filter(record) is written, (record.created, record.getMessage())
 
 
 async def _fail(pulse: Pulse, clock: FakeClock, seconds: int, error: Exception) -> None:

@@ -167,7 +167,7 @@ class Link:
         while True:
             try:
                 if outage.told:
-                    await self.once(_wire.health())  # a long poll would keep back that it answers
+                    await self._answers()
                     outage.over()
                 return await self.once(call)
             except Lost as lost:
@@ -180,6 +180,17 @@ class Link:
                 log.debug("trying again: %s", lost.why)
                 pause_s = backoff.pause_s(lost.after_s)
             await asyncio.sleep(min(pause_s, max(0.05, limit_s - lost_s)))
+
+    async def _answers(self) -> None:
+        """Return once it answers, which a long poll would keep back; what it says to that does not matter. Raises
+        `Lost`."""
+        try:
+            await self.once(_wire.health())
+        except Lost as lost:
+            lost.sent = False  # what is to be done was not
+            raise
+        except SignoffError:
+            pass
 
     @asynccontextmanager
     async def stream(self, call: Call, last_id: str) -> AsyncIterator[aiohttp.StreamReader]:

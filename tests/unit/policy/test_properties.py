@@ -291,7 +291,6 @@ def _quoted(draw: st.DrawFn, word: str) -> str:
                 f"'{word[:place]}'\"{word[place:]}\"",
                 f"{word[:place]}''{word[place:]}",
                 f"{word[:place]}$''{word[place:]}",
-                f"{word[:place]}${{nothing_at_all:+x}}{word[place:]}",
                 f"{word[:-1]}\\{word[-1]}",
                 f"{word[:place]}\\\n{word[place:]}",
             ]

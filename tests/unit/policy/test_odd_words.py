@@ -112,6 +112,23 @@ def lines(text: str) -> list[str]:
         ("cat <<E a; rm x ", ["cat|a", "rm|x"]),
         ("cat <<E; rm x\nq\n", ["cat", "rm|x"]),
         ("cat <<'E'; rm x\n$y", ["cat", "rm|x"]),
+        # An operator that touches the delimiter is none of it, and arithmetic is no document.
+        ("cat <<E|sh\nrm x\nE", ["cat", "sh", "rm|x"]),
+        ("cat <<-'E'|sh -x\n\trm x\n\tE\ne", ["cat", "sh|-x", "rm|x", "e"]),
+        ('cat <<"E F"|sh\nrm x\nE F\ne $y', ["cat", "sh", "rm|x", "e|?"]),
+        ("cat <<E>f;. ./f\nrm x\nE", ["cat", ".|./f", "rm|x"]),
+        ("e<<E&&rm x\nq\nE\ne", ["e", "rm|x", "e"]),
+        ("e <<E||rm x\nq\nE", ["e", "rm|x"]),
+        ("e <<\\E|b\n$(rm x)\nE", ["e", "b"]),
+        ("e $((1<<2))|b", ["e|?", "b"]),
+        ("((1<<2))&&rm x", ["rm|x"]),
+        # A document's end is a line of its own, or the last of a substitution.
+        ("e $(cat <<E\na\nE)", ["cat", "e|a"]),
+        ("e `cat <<E\na\nE`", ["cat", "e|a"]),
+        ("cat <<E\n\n  a\n\nE\ne", ["cat", "e"]),
+        ("e <<E;rm x\n$y\n\tE\nb\nE\nc", ["e", "rm|x", "c"]),
+        ('e <<-E;rm x\n"\\\nE\nb\nE\nc', ["e", "rm|x", "c"]),
+        ("e <<E;rm x\nE\\\n\nc", ["e", "rm|x", "c"]),
     ],
 )
 def test_words_are_those_of_the_shell(text: str, expected: list[str]) -> None:
@@ -130,6 +147,21 @@ def test_words_are_those_of_the_shell(text: str, expected: list[str]) -> None:
         "cat <<E\n$`rm x`\nE",
         "cat <<E && rm x ",
         "cat <<E & rm x ",
+        "cat <<E&rm x\nE\n",
+        "cat <<A<<B|sh\nA\nrm x\nB\n",
+        "(cat <<E)\nE\n",
+        "e <<E|rm b\n\nE\n$@esac''\"in ",
+        "e <<E&&x=1;rm -rf ~;$$<<E <<E;",
+        # The grammar ends these documents elsewhere than the shell does.
+        "cat <<'E'x\nE\n: '\nEx\nrm x\n: '\n",
+        "cat <<E'x'\nEx\nrm x\nE'x'\n",
+        'cat <<"a\\b"\na\\b\nrm x\nab\n',
+        "cat <<E\n\tE\n: '\nE\nrm x\n: '\n",
+        "cat <<E\nE : '\nE\nrm x\n: '\n",
+        "(cat <<E\nE)\n: '\nE\n)\nrm x\n: '\n",
+        "cat <<E\na",
+        "e <<E|\nE\nrm b\nE",
+        "e <<E &&\nE\nrm b\nE",
     ],
 )
 def test_what_cannot_be_known_is_a_problem(text: str) -> None:
@@ -142,6 +174,9 @@ def test_what_cannot_be_known_is_a_problem(text: str) -> None:
         *("v=$ rm -rf /", "v=\\  rm -rf /", "v=#} rm -rf /", "<<< $ reboot", "v=$\nreboot", "rm$IFS-rf$IFS/"),
         *("a == $x; rm -rf / ]", "cat <<E ; rm -rf ~ $x ", "cat <<E a; reboot $x ", 'echo "$`reboot`"'),
         "[ a | reboot ]",
+        *('cat <<EOF|sh\nrm -rf ~\nEOF\necho "$a"', "cat <<E|sh\nrm -rf ~\nE\n", "ls<<E&&rm -rf ~\n${x}{"),
+        *("ls <<E|rm -rf ~\na\nE\n$a? b", "cat <<-E|sh\n\trm -rf ~\n\tE\n", "cat <<E||reboot\nE\n"),
+        *("cat <<'E'|sh\nrm -rf ~\nE\n$a?", "cat <<E>f;sh f\nreboot\nE\n", "ls <<E;rm -rf ~\na\nE\n$a? b"),
     ),
 )
 def test_a_floor_behind_an_odd_word_is_blocked(text: str) -> None:
@@ -153,14 +188,28 @@ def test_a_floor_behind_an_odd_word_is_blocked(text: str) -> None:
     (
         *("find$IFS.$IFS-delete", "git$IFS'push'$IFS-f", "npm$IFS'publish'$IFS-q", "git -C \\  push -f"),
         *("git -C $y\\$ push -f", "git {,push} -f", "git push a{}x,-f}"),
+        *("cat <<E|tee ~/.bashrc\nbuild\nE\necho $a?", "ls <<E|rm b\n\nE\n$@esac''\"in ", "[ls <<E|rm b\n$@?"),
+        *("ls <<E&&x=1;rm -rf ~;$$<<E <<E;", "cat <<E>~/.bashrc\nx\nE\n", "cat <<E'x'\nEx\nrm -rf ~\nE'x'\n"),
     ),
 )
 def test_an_odd_word_hides_nothing_that_asks(text: str) -> None:
     assert verdict(text) == "ask"
 
 
-@every("text", ["echo app-$V-linux-$ARCH.tar.gz", "echo $a,$b.$c", "mkdir -p x/{$a,$b}/c", "[ $a.$b = x ] && ls"])
+@every(
+    "text",
+    (
+        *("echo app-$V-linux-$ARCH.tar.gz", "echo $a,$b.$c", "mkdir -p x/{$a,$b}/c", "[ $a.$b = x ] && ls"),
+        *("cat <<EOF>notes.txt\na $b\nEOF", "cat <<'E'|grep a\na\nE\n", "cat <<E|wc -l&&ls\na\nE\n"),
+        *("cat<<E>f;ls\na\nE", "x=$(cat <<'E'\na\nE)"),
+    ),
+)
 def test_ordinary_words_are_silent(text: str) -> None:
+    assert verdict(text) == "allow"
+
+
+@every("text", ["python3 -c 'import os; os.system(' -build.full_bin='rm -r x'", "python -''''\"rm\"''')'"])
+def test_a_command_without_words_is_judged(text: str) -> None:
     assert verdict(text) == "allow"
 
 

@@ -61,7 +61,8 @@ def _signal_zero(seen: Seen) -> bool:
 
 def _init_script(seen: Seen) -> bool:
     """`/etc/init.d/nginx restart`: the program is a start script."""
-    return seen.words[0].text.startswith(("/etc/init.d/", "/etc/rc.d/")) and seen.texts[:1] != ["status"]
+    program = seen.words[0].text if seen.words else ""
+    return program.startswith(("/etc/init.d/", "/etc/rc.d/")) and seen.texts[:1] != ["status"]
 
 
 def _initctl_reads(seen: Seen) -> bool:

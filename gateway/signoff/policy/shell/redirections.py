@@ -26,6 +26,10 @@ _ASIDE = re.compile(rb"(?<![^\s;&|()])(?:0*[1-9]\d*|(?:'')?\{\w+\})\Z")
 _LONGEST_DESCRIPTOR = 64
 _ESCAPED = re.compile(r"\\.", re.S)
 _MISSED = re.compile(r"\$[({A-Za-z_0-9@*#?!$-]")
+_DELIMITER = re.compile(rb"""\\?([^\s'"\\|&;<>()`$]+)|'([^'\n]+)'|"([^"\\`$\n]+)\"""")
+"""Delimiters of here-documents that the grammar takes for what the shell does."""
+
+_BEHIND_DELIMITER = frozenset({b"", *(bytes([each]) for each in b" \t\n|&;<>()")})
 
 
 class Redirections:
@@ -99,6 +103,8 @@ class Redirections:
     def _heredoc(self, node: Node) -> None:
         starts = [text_of(child, self.machine.source) for child in node.children if child.type == "heredoc_start"]
         start = starts[0] if starts else ""
+        if not self._is_ended(node):
+            self.machine.note_unreadable()
         body: Node | None = None
         operator = ""
         for child in children_of(node):
@@ -117,6 +123,31 @@ class Redirections:
                 self.arguments.append(child)
         text = "" if body is None else self._body(body, start)
         self._feed(text)
+
+    def _is_ended(self, node: Node) -> bool:
+        """Whether the document ends at the line at which it does for the shell, the first that is its delimiter.
+
+        The grammar takes an operator that touches the delimiter into it, looks for a command behind an operator at the
+        line's end, and ends the document at any line that begins with the delimiter or with tabs before it.
+        """
+        source = self.machine.source
+        parts = {child.type: child for child in node.children}
+        start, end = parts.get("heredoc_start"), parts.get("heredoc_end")
+        if start is None or end is None:
+            return False
+        delimiter = _DELIMITER.fullmatch(source, start.start_byte, start.end_byte)
+        if delimiter is None or source[start.end_byte : start.end_byte + 1] not in _BEHIND_DELIMITER:
+            return False
+        if source[end.end_byte : end.end_byte + 1] not in {b"", b"\n"} and not _closes(node, end.end_byte):
+            return False
+        tabs = rb"\t*" if "<<-" in parts else b""
+        last = re.compile(rb"^" + tabs + re.escape(delimiter[delimiter.lastindex or 0]) + rb"$", re.M)
+        body = parts.get("heredoc_body", end).start_byte
+        line = source.find(b"\n", start.end_byte, body)
+        if line < 0 or source[line:body].strip():
+            return False  # something else stands between the line and the document
+        found = last.search(source, line + 1, end.end_byte)
+        return found is not None and found.end() == end.end_byte
 
     def _pipe(self, node: Node) -> None:
         """The rest of a pipeline that begins on the here-document's line, and what follows behind it."""
@@ -197,3 +228,11 @@ class Redirections:
             with self.machine.subshell():
                 output = self.machine.statement(stage, replace(self.outer, stdin=output, fed=True))
         return output
+
+
+def _closes(node: Node, end: int) -> bool:
+    """Whether this is the last of a command substitution, whose bracket may stand right behind a delimiter."""
+    around = node.parent
+    while around is not None and around.end_byte == end:
+        around = around.parent
+    return around is not None and around.type == "command_substitution" and around.end_byte == end + 1

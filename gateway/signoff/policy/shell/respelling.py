@@ -5,6 +5,7 @@ import re
 import tree_sitter
 
 from signoff.policy.shell.deadline import Deadline
+from signoff.policy.shell.source import document
 
 MAX_SPOTS = 2000
 """How many places of one text are spelled otherwise; each is looked up in the tree afterwards."""
@@ -116,7 +117,7 @@ class _Speller:
         if kind == "name":
             self._put(f"${{{value}}}")
         elif kind == "heredoc":
-            self.heredocs.append(value)
+            self.heredocs.append(match.group())
             return self._copy(match.start(), match.end())
         elif kind == "bracket":
             self.tested = value[0] == "["
@@ -177,10 +178,10 @@ class _Speller:
 
     def _documents(self, position: int) -> int:
         """Copy the here-documents that start after this line."""
-        for word in self.heredocs:
+        for mark in self.heredocs:
             self.deadline.check()
-            delimiter = re.sub(r"['\"\\]", "", word)
-            end = re.compile(r"\n\t*" + re.escape(delimiter) + r"(?=\n|$)").search(self.text, position)
+            _word, _delimiter, last = document(mark)
+            end = last.search(self.text, position)
             position = self._copy(position, len(self.text) if end is None else end.end())
         self.heredocs = []
         return position

@@ -23,6 +23,11 @@ _ODD = re.compile(
 _QUOTING_NODES = frozenset({"raw_string", "string", "ansi_c_string", "string_content", "heredoc_body", "comment"})
 _ODD_CHECKED = 64
 _NEEDS_SCAN = re.compile(r"`|\\\n|\n[ \t]*\\|(?:^|[\s;&|(]|'')\{[^\s}]", re.M)
+_TOUCHED = re.compile(r"<<[^\n;&|<>()]*[^\s;&|<>()][;&|<>]")
+"""What may be the delimiter of a here-document with an operator right behind it."""
+
+_CONTINUED = r"(?:\\\n)*"
+_OPERATORS = (";", "&", "|", "<", ">")
 _QUOTED = re.compile(r"\\.#*|'[^']*'|\"(?:[^\"\\]|\\.)*\"|(?<![^\s;&|(])\#[^\n]*", re.S)
 _LONGEST_LEAD = 64
 _BACKTICK_END = re.compile(r"((?:[^`\\]|\\.)*)`", re.S)
@@ -84,14 +89,15 @@ def joined(text: str, deadline: Deadline) -> str:
     the grammar from reading a group there, and which is no part of the word. A character behind a backslash at the
     start of a line is quoted otherwise, since the grammar would take it for a word of the line before. What stands
     behind `;` on the line of a here-document moves below it: a line's end means the same, and the grammar knows nothing
-    else there.
+    else there. An operator that touches the delimiter of one gets a blank before it, or the grammar would take it into
+    the delimiter.
 
     Backticks become `$(...)`, of which the grammar finds the end.
 
     Raises `OutOfTimeError`, and `UnbalancedError` for a quote within backticks that nothing closes there.
     """
     marked = "`" in text or "\\" in text or "{" in text  # looked for at once in all of the text
-    if not (marked and _NEEDS_SCAN.search(text)) and not ("<<" in text and ";" in text):
+    if not (marked and _NEEDS_SCAN.search(text)) and not ("<<" in text and (";" in text or _TOUCHED.search(text))):
         return text
     return _Scanner(text, deadline).run()
 
@@ -102,8 +108,23 @@ def _substitution(body: str, inside_double: bool, deadline: Deadline) -> str:
     left = _QUOTED.sub("", code)
     if "'" in left or '"' in left:
         raise UnbalancedError
-    # A comment must not swallow the end, nor two brackets look like arithmetic.
-    return f"$({' ' if code[:1] == '(' else ''}{code}{chr(10) if '#' in code or code[-1:] == chr(92) else ''})"
+    # Neither a comment nor a here-document must swallow the end, nor two brackets look like arithmetic.
+    end = "\n" if "#" in code or "<<" in code or code[-1:] == "\\" else ""
+    return f"$({' ' if code[:1] == '(' else ''}{code}{end})"
+
+
+def document(mark: str) -> tuple[str, str, re.Pattern[str]]:
+    """Of an operator with its delimiter (`<<-'E'`): the delimiter as it stands there and without quotes, and what ends
+    the document."""
+    tabs = mark.startswith("<<-")
+    word = mark[3 if tabs else 2 :].lstrip(" \t")
+    delimiter = re.sub(r"['\"\\]", "", word)
+    if delimiter != word:
+        ended = (r"\n\t*" if tabs else r"\n") + re.escape(delimiter)
+    else:  # lines may go on behind a backslash, also the last one
+        before = r"(?:\t|\\\n)*" if tabs else _CONTINUED
+        ended = r"(?<!\\)(?:\\\\)*\n" + before + _CONTINUED.join([*map(re.escape, delimiter), ""])
+    return word, delimiter, re.compile(ended + r"(?=\n|\Z)")
 
 
 class _Scanner:
@@ -189,7 +210,8 @@ class _Scanner:
             self.heredocs = []
             mark = "\n" + (mark if len(mark) > 1 else "")
         if match.group("heredoc"):
-            self.heredocs.append(match.group("heredoc"))
+            self.heredocs.append(mark)
+            mark += " " if self.text.startswith(_OPERATORS, match.end()) else ""
         self.out.append(mark)
         return match.end()
 
@@ -213,8 +235,8 @@ class _Scanner:
     def _bodies(self, newline: int) -> int:
         """Copy the here-documents that start after this line; those whose line went on below them go to its place."""
         position = newline
-        for slot, words in self.moved:
-            found, position = self._documents(words, position)
+        for slot, marks in self.moved:
+            found, position = self._documents(marks, position)
             self.out[slot] = found + self.out[slot]
         found, position = self._documents(self.heredocs, position)
         self.out.append(found)
@@ -235,14 +257,14 @@ class _Scanner:
             return match.group()
         return ("\\$" if dollar else "") + _substitution(match.group(2), False, self.deadline)
 
-    def _documents(self, words: list[str], position: int) -> tuple[str, int]:
+    def _documents(self, marks: list[str], position: int) -> tuple[str, int]:
         """The texts of these here-documents and where they end; only unquoted ones have continuations to join. One that
         nothing ends goes on to the end of the text."""
         found: list[str] = []
-        for word in words:
+        for mark in marks:
             self.deadline.check()
-            delimiter = re.sub(r"['\"\\]", "", word)
-            end = re.compile(r"\n\t*" + re.escape(delimiter) + r"(?=\n|$)").search(self.text, position)
+            word, delimiter, last = document(mark)
+            end = last.search(self.text, position)
             if end is None and self.stack:
                 raise UnbalancedError  # nor is it known then what ends what is around it
             stop = len(self.text) if end is None else end.end()

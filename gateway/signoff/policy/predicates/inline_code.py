@@ -330,9 +330,28 @@ def _nim_evaluates(seen: Seen) -> bool:
     return any(word.text.startswith("--eval") for word in seen.words[1:])
 
 
+_ERLANG_CALLS = frozenset({"-run", "-s"})
+_ERLANG_MODULE = re.compile(r"[a-z][a-z0-9_]*", re.A)
+_ERLANG_REACHES = frozenset(
+    {"os", "file", "filelib", "prim_file", "c", "code", "erl_eval", "erl_scan", "erl_parse", "erl_tar", "zip", "shell"}
+    | {"rpc", "erpc", "slave", "peer", "inets", "httpc", "ftp", "tftp", "elixir"}
+)
+"""Modules of Erlang that run commands or code, change files or reach other hosts."""
+
+
+def _erlang_calls(seen: Seen) -> bool:
+    """`erl -run os cmd COMMAND`, `erl -s file delete NAME`: a function that is no start of a program of the project."""
+    texts = [word.text for word in seen.words]
+    if "-extra" in texts:
+        texts = texts[: texts.index("-extra")]
+    modules = [texts[place + 1] for place, text in enumerate(texts[:-1]) if text in _ERLANG_CALLS]
+    return any(name in _ERLANG_REACHES or _ERLANG_MODULE.fullmatch(name) is None for name in modules)
+
+
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "nim_evaluates": _nim_evaluates,
     "rename_runs": _rename_runs,
+    "erlang_calls": _erlang_calls,
     "code_starts_programs": _code_starts_programs,
     "debugger_calls": _debugger_calls,
     "code_does_more": _code_does_more,

@@ -179,9 +179,12 @@ _OUTPUTS = frozenset({"-o", "-out", "-O", "--out", "--output"})
 """Options whose value is written and not read."""
 
 
-_VARIABLE = (
+_STEM = (
     r"(?:[A-Za-z0-9_]*_)?(?:TOKEN|SECRET|SECRETS|PASSWORD|PASSWD|PASSPHRASE|PASS|PAT|CREDENTIALS?|APIKEY|SECRET_?KEY"
     r"|API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|ENCRYPTION_KEY|SIGNING_KEY|SIGNOFF_KEY|AUTH)"
+)
+_VARIABLE = (
+    rf"{_STEM}"
     r"(?:_(?!(?:HOSTS?|UR[LI]|FILE|PATH|DIR|NAME|PORT|TYPE|COUNT|LEN|LENGTH|SIZE|TTL|MODE|ENDPOINT|EXPIRY|LIMIT|FORMAT"
     r"|METHOD|SERVER|SERVICE|DOMAIN|ENABLED)(?![A-Za-z0-9_]))[A-Z0-9]{1,8})?"
 )
@@ -189,6 +192,17 @@ SECRET_VARIABLE_NAME = re.compile(_VARIABLE)
 """The whole name of a variable that holds a secret."""
 
 _SECRET_VARIABLE = re.compile(rf"\$(?:\{{!?{_VARIABLE}(?![A-Za-z0-9_]|:?\+)|{_VARIABLE}(?![A-Za-z0-9_]))")
+_FILE_VARIABLE = rf"\$\{{?{_STEM}_(?:FILE|PATH|DIR)(?![A-Za-z0-9_])"
+"""A variable whose value is the name of a file that holds a secret: harmless to print, but not to open."""
+
+_NAMES_SECRET_FILE = re.compile(_FILE_VARIABLE)
+_MORE_THAN_NAME = rf"\s*+(?!(?:{'|'.join(map(re.escape, sorted(ONLY_NAME)))})\s)"
+_READ_INSIDE = re.compile(
+    rf"\$\({_MORE_THAN_NAME}[^)`]{{0,200}}?{_FILE_VARIABLE}"
+    rf"|`{_MORE_THAN_NAME}[^`]{{0,200}}?{_FILE_VARIABLE}[^`]*+`|(?P<other>`[^`]*+`)"
+)
+"""`$(<$TOKEN_FILE)`, `$(base64 $TOKEN_FILE)`: the secret itself, in place of the file's name."""
+
 _CUT_SHORT = re.compile(r"\$\{(?:#[A-Za-z0-9_]+|[A-Za-z0-9_]++(?::?\+[^}$]*+|:\d+:\d))\}")
 """`${#TOKEN}`, `${TOKEN:+set}`, `${TOKEN:0:4}`: its length, whether it is set, a few letters of it."""
 
@@ -206,6 +220,13 @@ _QUIETLY = re.compile(r" -\w*q")
 def _prints_secret_variable(seen: Seen) -> bool:
     """`echo $API_TOKEN` to the terminal; not into a file, nor into a program that logs in with it."""
     if into_file(seen.command) or not _expanded(seen):
+        return False
+    return not _takes_secret(seen.script)
+
+
+def _prints_named_file(seen: Seen) -> bool:
+    """`cat $TOKEN_FILE` to the terminal: a program that shows the files it is given, and the name of such a file."""
+    if into_file(seen.command) or _NAMES_SECRET_FILE.search(_unquoted(seen)) is None:
         return False
     return not _takes_secret(seen.script)
 
@@ -322,14 +343,22 @@ _ADDRESS_SECRET = re.compile(
 _QUERY_SECRET = re.compile(rf"(?<!\S)(?:-d|--data[\w-]*)[\s=]?[\"']?{_TO_SECRET}")
 
 
-def _expanded(seen: Seen) -> str:
-    """The source without what a shell does not expand; empty where it expands no secret."""
+def _unquoted(seen: Seen) -> str:
+    """The source without what a shell does not expand; empty where it expands nothing that is unknown."""
     source = seen.command.source
     if "$" not in source:
         return ""
     if not any(UNKNOWN in word.text for word in seen.words) and UNKNOWN not in (seen.command.stdin or ""):
-        return ""  # nothing in it is expanded
-    plain = _CUT_SHORT.sub("", _QUOTED.sub(lambda match: match.group("kept") or "", source))
+        return ""
+    return _CUT_SHORT.sub("", _QUOTED.sub(lambda match: match.group("kept") or "", source))
+
+
+def _expanded(seen: Seen) -> str:
+    """The source without what a shell does not expand, with secrets from files as variables; empty where it expands no
+    secret."""
+    plain = _unquoted(seen)
+    if _NAMES_SECRET_FILE.search(plain):
+        plain = _READ_INSIDE.sub(lambda match: match.group("other") or "$TOKEN", plain)
     return plain if _SECRET_VARIABLE.search(plain) else ""
 
 
@@ -392,6 +421,7 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "searches_secret_folder": _searches_secret_folder,
     "finds_secret_for_program": _finds_secret_for_program,
     "prints_secret_variable": _prints_secret_variable,
+    "prints_named_file": _prints_named_file,
     "prints_named_secret": _prints_named_secret,
     "address_holds_secret": _address_holds_secret,
     "name_holds_secret": _name_holds_secret,

@@ -4,10 +4,11 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from signoff.policy.path_classes import is_outside
 from signoff.policy.predicates.program_options import values_of
 from signoff.policy.predicates.whole import per_command
 from signoff.policy.seen import Seen
-from signoff.policy.shell import UNKNOWN
+from signoff.policy.shell import UNKNOWN, UNKNOWN_HOME, Word
 
 _OUTWARD = frozenset(
     {
@@ -240,10 +241,28 @@ def _runs_grave(seen: Seen) -> bool:
 
 def _runs_install(seen: Seen) -> bool:
     """`make install`, `ninja install`, `cmake --install`: files go outside the project; not where a folder is named."""
-    named = any(text.startswith(("DESTDIR=", "PREFIX=", "prefix=")) and text[-1] not in "=/" for text in seen.texts)
     if not any(text in _INSTALLS for text in _targets_once(seen)):
         return False
-    return not named and not any(name == "DESTDIR" and value.strip("/") for name, value in seen.command.assignments)
+    given = [text.partition("=") for text in seen.texts if "=" in text]
+    folders = [value for name, _equals, value in given if name == "DESTDIR"]
+    folders += [value for name, value in seen.command.assignments if name == "DESTDIR"]
+    if folders:
+        return not all(_is_near(folder, seen) for folder in folders)
+    prefixes = [value for name, _equals, value in given if name in {"PREFIX", "prefix"}]
+    home = seen.facts.paths.home or UNKNOWN_HOME
+    return not prefixes or not all(_is_near(each, seen) or _is_below(each, home) for each in prefixes)
+
+
+def _is_near(folder: str, seen: Seen) -> bool:
+    """Whether a folder lies inside the project, among scratch files, or below one that is only known later: that alone
+    may turn out empty, and then it is the system's root."""
+    if ".." in folder.split("/") or (UNKNOWN in folder and not folder.strip(UNKNOWN + "/.")):
+        return False
+    return folder[:1] not in {"", "~"} and not is_outside(Word(folder), seen.cwd, seen.facts.paths)
+
+
+def _is_below(folder: str, other: str) -> bool:
+    return folder.startswith(f"{other}/") and ".." not in folder.split("/") and folder.strip("/") != other.strip("/")
 
 
 def _script_name(seen: Seen) -> str:

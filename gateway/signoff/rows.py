@@ -89,9 +89,11 @@ def _denied(row: ApprovalRequest) -> bool:
 
 
 def _approved_once(row: ApprovalRequest) -> bool:
-    """Whether people approved this one run, while its agent waited."""
+    """Whether people approved this one run, while its agent waited, in a session that may ask for it again."""
     if row.stages is not None or row.outcome != "approved" or row.choice not in ("once", "once_all"):
         return False
+    if asker_of(row.session_id) != row.session_id:
+        return False  # they are counted by session, and those of an asker would all be read at each of its questions
     return any(actor.type == "person" for actor in row.decided_by)
 
 
@@ -146,8 +148,8 @@ def grant_key(profile: str, session_id: str | None, action_kind: str, name: str)
 
 
 def answered_key(r: ApprovalRequest) -> str:
-    """The value of the column that finds what people answered about exactly this action in a session, or in those that
-    an agent's commands had for one question each."""
+    """The value of the column that finds what people answered about exactly this action in a session, or denied in
+    those that an agent's commands had for one question each."""
     return joined(r.profile, _asker(r), r.digest)
 
 

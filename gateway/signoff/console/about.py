@@ -27,11 +27,11 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 class About(Struct, frozen=True, kw_only=True):
     """What there is to know of a question beside its card: the facts in the order in which one asks, and the commands.
-    `asks` are those for which a person is asked, as they are written."""
+    `asks` are those for which a person is asked, as they are written; None where not all of them are known."""
 
     facts: tuple[Fact, ...]
     judged: Judged
-    asks: tuple[str, ...]
+    asks: tuple[str, ...] | None
 
 
 def about(row: ApprovalRequest, judged: Judged, *, who: str, until: str, now: datetime) -> About:

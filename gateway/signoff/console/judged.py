@@ -65,6 +65,8 @@ class Judged(Struct, frozen=True, kw_only=True):
     more: str
     notes: tuple[str, ...]
     """What could not be understood, and whether rules changed since."""
+    complete: bool
+    """Whether the text was understood and every command told, by rules that say what they said when it was asked."""
     reach: Reach | None
     ladder: tuple[Step, ...] = ()
     digest: str = ""
@@ -98,6 +100,7 @@ def judged(row: ApprovalRequest, profile: Profile, *, reaching: bool = True) -> 
         nodes=_nodes(found),
         more=_more(found),
         notes=notes,
+        complete=_complete(found) and now is None,
         reach=reach(_asked(row.action, row), profile)
         if reaching and row.rung in ("", PERSON_RUNG) and row.outcome != "blocked"
         else None,
@@ -105,9 +108,10 @@ def judged(row: ApprovalRequest, profile: Profile, *, reaching: bool = True) -> 
     )
 
 
-def asking(why: Judged) -> tuple[str, ...]:
-    """The commands that rules ask about, as far as they are written out."""
-    return tuple(node.text.removesuffix("…") for node in why.nodes if node.verdict != "allow")
+def asking(why: Judged) -> tuple[str, ...] | None:
+    """The commands that rules ask about, long ones cut; None where it is not known which they all are."""
+    found = tuple(node.text for node in why.nodes if node.verdict != "allow")
+    return found if found and why.complete else None
 
 
 def _asked(action: Action, said: ApprovalRequest | Verdict) -> Asked:
@@ -131,6 +135,7 @@ def foreseen(action: Action, found: Explanation, profile: Profile) -> Judged:
         nodes=_nodes(found),
         more=_more(found),
         notes=_notes(found),
+        complete=_complete(found),
         reach=reach(_asked(action, verdict), profile) if verdict.verdict == "ask" else None,
         ladder=tuple(
             Step(
@@ -194,6 +199,10 @@ def _said(rule: RuleSaid) -> Said:
 
 def _more(found: Explanation) -> str:
     return t("why.more", count=found.more) if found.more else ""
+
+
+def _complete(found: Explanation) -> bool:
+    return not found.more and not found.problems
 
 
 def _notes(found: Explanation) -> tuple[str, ...]:

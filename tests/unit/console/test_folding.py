@@ -59,13 +59,26 @@ def test_a_line_without_an_end_is_counted_by_its_characters() -> None:
         (("git  push",), True),
         (("echo step 20 of a long night",), True),
         (("rm -rf ./old", "rm -rf /root/x"), True),
+        (("rm",), False),
+        (("rm -rf ./o",), True),
+        (("of a long night",), True),
+        (("rm -rf ./old", "rm -rf ./old"), True),
+        (None, True),
     ],
 )
-def test_what_people_are_asked_for_is_never_folded_away(asks: tuple[str, ...], is_open: bool) -> None:
+def test_what_people_are_asked_for_is_never_folded_away(asks: tuple[str, ...] | None, is_open: bool) -> None:
     parts = fold(f"rm   -rf\t./old\n{STEPS}", asks=asks)
     assert parts is not None and parts.open == is_open
     whole = fold(STEPS, open=True)
     assert whole is not None and whole.open
+
+
+@pytest.mark.parametrize("decoy", ["echo 'result of surplus'", "sub", "./su", "su/x", "a=su", "su"])
+def test_what_only_looks_like_it_is_not_taken_for_it(decoy: str) -> None:
+    parts = fold(f"{decoy}\n{STEPS}\nsu\n{STEPS}\n{decoy}", asks=("su",))
+    assert parts is not None and parts.open
+    cut = fold(f"rm -rf ./{'a' * 3000} && true", asks=(f"rm -rf ./{'a' * 600}",))
+    assert cut is not None and cut.open
 
 
 def code_of(page: str, short_id: str) -> str:
@@ -93,6 +106,44 @@ async def test_a_list_shows_both_ends_and_a_page_of_its_own_the_whole(here: Plac
 async def test_a_dangerous_middle_stands_open_in_the_list(here: Place) -> None:
     agent, person = await here.agent(), await here.person()
     record = await agent.ask(action={"kind": "command", "command": f"{STEPS}\ngit push --force origin main\n{STEPS}"})
+    listed = code_of((await person.get("/console")).text, record["short_id"])
+    assert '<details class="rest" open><summary>' in listed
+
+
+ECHOES = "\n".join(f"echo {number}" for number in range(30))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "\n".join([*(f"echo {number}" for number in range(220)), "rm -rf build", ECHOES]),
+        "\n".join(["git push -f", *(f"echo {number}" for number in range(220)), "rm -rf build", ECHOES]),
+        f"{ECHOES}\nfoo ) ( x\n{ECHOES}",
+        f"git push -f\n{ECHOES}\nfoo ) ( x\n{ECHOES}",
+        f'rm -rf build\n{ECHOES}\n"rm" -rf build\n{ECHOES}',
+        f"rm -rf build\n{ECHOES}\nsu\n{ECHOES}\necho 'result of surplus'",
+    ],
+)
+async def test_it_stands_open_where_a_command_that_asks_may_be_in_it(here: Place, command: str) -> None:
+    agent, person = await here.agent(), await here.person()
+    record = await agent.ask(action={"kind": "command", "command": command})
+    listed = code_of((await person.get("/console")).text, record["short_id"])
+    assert '<details class="rest" open><summary>' in listed
+
+
+async def test_it_stands_open_where_no_command_is_told(here: Place) -> None:
+    agent, person = await here.agent(), await here.person()
+    steps = [f"step {number} of a long night" for number in range(80)]
+    record = await agent.ask(action={"kind": "tool", "name": "send_mails", "arguments": {"to": steps}})
+    listed = code_of((await person.get("/console")).text, record["short_id"])
+    assert '<details class="rest" open><summary>' in listed
+
+
+async def test_it_stands_open_where_other_rules_asked_for_it(here: Place) -> None:
+    agent, person = await here.agent(), await here.person()
+    record = await agent.ask(action={"kind": "command", "command": f"{STEPS}\ngit push --force origin main"})
+    row = replace(await row_of(here, record), rule_keys=("git.force_push", "own.gone"))
+    await here.core.store.transact(lambda tx: tx.put(row))
     listed = code_of((await person.get("/console")).text, record["short_id"])
     assert '<details class="rest" open><summary>' in listed
 

@@ -10,7 +10,9 @@ from tests.unit.core.harness import ANN, BEN, BY_ANN, OTHER_PLACE, World, choice
 
 from signoff.endings import user_summary
 from signoff.errors import RequestNotFound
+from signoff.ids import one_question_session
 from signoff.model import ApprovalRequest
+from signoff.rows import answered_key
 
 PUSH = "git push --force origin main"
 
@@ -65,6 +67,25 @@ async def test_a_turn_of_one_question_is_no_turn_of_the_agents(world: World) -> 
     assert (await world.submit(PUSH, turn_id="one_2")).outcome == "denied"
     await world.clock.advance(601)
     assert (await world.submit(PUSH, turn_id="one_3")).outcome is None
+
+
+async def test_of_sessions_for_one_question_only_denials_are_kept_at_hand(world: World) -> None:
+    """What is approved again and again would all be read at each question."""
+
+    async def answer(choice: str) -> ApprovalRequest:
+        own = one_question_session("ana")
+        await world.session(own)
+        row = await world.ask(PUSH, own)
+        await world.decide(row, choice)
+        return await world.row(row)
+
+    approved = [await answer("once") for _ in range(4)]
+    assert not any(row.offer_box for row in approved)
+    no = await answer("deny")
+    at_hand = await world.store.find(ApprovalRequest, "answered", answered_key(no))
+    assert [row.request_id for row in at_hand] == [no.request_id]
+    await world.session(again := one_question_session("ana"))
+    assert (await world.submit(PUSH, again)).repeat_of == no.request_id
 
 
 async def test_only_exactly_the_same_in_the_same_session(world: World) -> None:

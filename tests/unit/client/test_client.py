@@ -229,25 +229,6 @@ async def test_an_outage_that_no_turn_outlives_is_told(
         await task
 
 
-async def test_whoever_answers_is_back_whatever_it_says_of_its_health(gateway: FakeGateway) -> None:
-    told: list[bool] = []
-    away = asyncio.Event()
-
-    def tell(is_away: bool) -> None:
-        told.append(is_away)
-        away.set()
-
-    async with Client(gateway.url, session_id="s", environ={}, on_outage=tell) as client, asyncio.timeout(60):
-        task, request_id = await ask(client, gateway)
-        await gateway.down()
-        await away.wait()
-        gateway.fail = [("GET /health", 404)]
-        await gateway.up()
-        await gateway.decide(request_id, "approved")
-        assert (await task).may_run
-    assert (told, gateway.fail) == ([True, False], [])
-
-
 # --- cancellation ----------------------------------------------------------------------------------
 
 

@@ -1,11 +1,13 @@
-"""What a client tells of a gateway that runs and whose store does not."""
+"""What a client tells of a gateway that runs and whose store does not, and of one that is back."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 from tests.unit.client.fake_gateway import FakeGateway
+from tests.unit.client.test_client import ask
 
 from signoff.client import Client
 from signoff.errors import GatewayUnreachable, SaveUnknown
@@ -36,3 +38,23 @@ async def test_what_may_have_been_saved_is_not_asked_for_again(gateway: FakeGate
         with pytest.raises(SaveUnknown, match="not known"):
             await client.create_key("agent", agent="builder")
     assert len(gateway.fail) == 1
+
+
+async def test_whoever_answers_is_back_whatever_it_says_of_its_health(gateway: FakeGateway) -> None:
+    told: list[bool] = []
+    away = asyncio.Event()
+
+    def tell(is_away: bool) -> None:
+        told.append(is_away)
+        away.set()
+
+    gateway.sessions["s"] = {}
+    async with Client(gateway.url, session_id="s", environ={}, on_outage=tell) as client, asyncio.timeout(60):
+        task, request_id = await ask(client, gateway)
+        await gateway.down()
+        await away.wait()
+        gateway.fail = [("GET /health", 404)]
+        await gateway.up()
+        await gateway.decide(request_id, "approved")
+        assert (await task).may_run
+    assert (told, gateway.fail) == ([True, False], [])

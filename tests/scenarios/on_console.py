@@ -269,7 +269,7 @@ class Console(Transport):
         assert "\u202e" not in page.text
         article = page.tree.one("article")
         drawn = Drawn(article=article, places=(), session="", asked_at=NEVER)
-        return Whole(text=article.one("pre").text, card=self._card(card.place, drawn))
+        return Whole(text=_action(article), card=self._card(card.place, drawn))
 
     # what people do
 
@@ -495,3 +495,10 @@ class Console(Transport):
 async def _nothing() -> str:
     """To unfold a part of a card asks the gateway nothing."""
     return ""
+
+
+def _action(article: Element) -> str:
+    """The text of an action, all of it in the open: its parts, where it is shown in several."""
+    whole = next(each for each in article if "code" in each["class"].split() and each.tag in ("div", "pre"))
+    assert all("open" in rest.attributes for rest in whole.all("details")), "a part is folded away"
+    return "".join(part.text for part in whole.all("pre")) or whole.text

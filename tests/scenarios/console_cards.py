@@ -75,3 +75,10 @@ def read_card(article: Element) -> Read:
             Fold(text=words(fold), buttons=tuple(words(button) for button in fold.all("button"))) for fold in folds
         ),
     )
+
+
+def action_text(article: Element) -> str:
+    """The text of an action, all of it in the open: its parts, where it is shown in several."""
+    whole = next(each for each in article if "code" in each["class"].split() and each.tag in ("div", "pre"))
+    assert all("open" in rest.attributes for rest in whole.all("details")), "a part is folded away"
+    return "".join(part.text for part in whole.all("pre")) or whole.text

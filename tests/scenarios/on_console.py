@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, urlencode
 import msgspec
 
 from tests.scenarios.browsers import GONE, Browser, Drawn, OpenPage, Spoiled
-from tests.scenarios.console_cards import Card, Read, form_of_choice, form_with, read_card
+from tests.scenarios.console_cards import Card, Read, action_text, form_of_choice, form_with, read_card
 from tests.scenarios.console_forgeries import false_forms, is_refusal, link_used_twice, odd_forms
 from tests.scenarios.gateways import GatewayProcess
 from tests.scenarios.markup import Element, form_of, words
@@ -269,7 +269,7 @@ class Console(Transport):
         assert "\u202e" not in page.text
         article = page.tree.one("article")
         drawn = Drawn(article=article, places=(), session="", asked_at=NEVER)
-        return Whole(text=_action(article), card=self._card(card.place, drawn))
+        return Whole(text=action_text(article), card=self._card(card.place, drawn))
 
     # what people do
 
@@ -495,10 +495,3 @@ class Console(Transport):
 async def _nothing() -> str:
     """To unfold a part of a card asks the gateway nothing."""
     return ""
-
-
-def _action(article: Element) -> str:
-    """The text of an action, all of it in the open: its parts, where it is shown in several."""
-    whole = next(each for each in article if "code" in each["class"].split() and each.tag in ("div", "pre"))
-    assert all("open" in rest.attributes for rest in whole.all("details")), "a part is folded away"
-    return "".join(part.text for part in whole.all("pre")) or whole.text

@@ -10,14 +10,12 @@ from signoff.clipping import cut_reason
 from signoff.errors import ActionRefused, InvalidInput, RequestNotFound
 from signoff.model import ApprovalRequest
 from signoff.rows import request_key
+from signoff.server.paging import page
 from signoff.server.routes import DECIDE, READ, REPLAY, Call, Reply, Route, route
 from signoff.server.views import ActionList
 from signoff.server.wire import ActionsQuery, AnswerBody, ReplayBody, ReplayQuery
 from signoff.staged import KeptAction, kept_action
 
-_SCAN = 200
-_MOST_SCANNED = 5000
-"""Rows that one page looks through; a page may end early with a `next` to go on from."""
 ACTION_CODES = (
     "already_approved",
     "already_run",
@@ -47,25 +45,14 @@ async def _view(call: Call, row: ApprovalRequest, had: Mapping[str, bool] | None
 async def _list(call: Call) -> Reply:
     query: ActionsQuery = call.query
     staged, profile = call.core.staged, call.who.profile
-    after = request_key(profile, query.after) if query.after is not None else None
-    found: list[ApprovalRequest] = []
-    scanned = 0
-    following: str | None = None
-    while True:
-        rows = await staged.actions(profile, limit=_SCAN, after=after)
-        for row in rows:
-            if len(found) == query.limit:
-                break
-            scanned += 1
-            following = row.request_id
-            if call.who.sees(row):
-                found.append(row)
-        if len(found) == query.limit or scanned >= _MOST_SCANNED:
-            break
-        if len(rows) < _SCAN:
-            following = None
-            break
-        after = request_key(profile, rows[-1].request_id)
+    found, following = await page(
+        partial(staged.actions, profile),
+        shown=call.who.sees,
+        name=lambda row: row.request_id,
+        key=partial(request_key, profile),
+        limit=query.limit,
+        after=query.after,
+    )
     had = await staged.had(profile)
     return Reply(ActionList(data=[await _view(call, row, had) for row in found], next=following))
 

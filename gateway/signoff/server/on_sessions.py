@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from signoff.changes.bypassing import live
 from signoff.changes.stopping import Stopped
 from signoff.destinations import at_place
@@ -20,6 +22,7 @@ from signoff.routing import MAX_PARENTS
 from signoff.rows import session_key
 from signoff.server.caller import Caller
 from signoff.server.core import Core
+from signoff.server.paging import page
 from signoff.server.routes import AGENT, BYPASS, DECIDE, READ, WATCH, WORK, Call, Reply, Route, route
 from signoff.server.views import (
     Deleted,
@@ -71,25 +74,14 @@ def _destination(body: SessionBody) -> Destination | None:
 async def _list(call: Call) -> Reply:
     query: SessionsQuery = call.query
     core, profile = call.core, call.who.profile
-    after = session_key(profile, query.after) if query.after is not None else None
-    found: list[Session] = []
-    following: str | None = None
-    scanned = 0
-    while True:
-        rows = await core.store.find(Session, "profile", profile, limit=_SCAN, after=after)
-        for row in rows:
-            if len(found) == query.limit:
-                break
-            scanned += 1
-            following = row.session_id
-            if row.closed_at is None:
-                found.append(row)
-        if len(found) == query.limit or scanned >= _MOST_SCANNED:
-            break
-        if len(rows) < _SCAN:
-            following = None
-            break
-        after = session_key(profile, rows[-1].session_id)
+    found, following = await page(
+        partial(core.store.find, Session, "profile", profile),
+        shown=lambda session: session.closed_at is None,
+        name=lambda session: session.session_id,
+        key=partial(session_key, profile),
+        limit=query.limit,
+        after=query.after,
+    )
     return Reply(SessionList(data=[await _as_it_is(core, row) for row in found], next=following))
 
 
@@ -193,8 +185,6 @@ async def _detach(call: Call) -> Reply:
     return Reply(Deleted(id=name))
 
 
-_SCAN, _MOST_SCANNED = 200, 5000
-"""A page looks at so many rows at most: those of commands that ended are many."""
 _SESSION = "/v1/sessions/{session_id}"
 _ONE_TURN = "/v1/turns/{turn_id}"
 

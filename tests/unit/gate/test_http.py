@@ -334,8 +334,8 @@ async def test_the_client_carries_tokens(kept: Kept, clients: tuple[Client, Clie
 
 
 async def test_a_client_reads_on_behind_rows_of_others(kept: Kept, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("signoff.server.on_actions._SCAN", 1)
-    monkeypatch.setattr("signoff.server.on_actions._MOST_SCANNED", 1)
+    monkeypatch.setattr("signoff.server.paging.SCAN", 1)
+    monkeypatch.setattr("signoff.server.paging.MOST_SCANNED", 1)
     agent, _ = await kept.callers()
     for _ in range(3):
         await kept.keep(agent)

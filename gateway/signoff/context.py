@@ -100,7 +100,8 @@ class Context(Struct, frozen=True, kw_only=True):
 class Made:
     """A session that `bind` or `child` gave an id of its own: it is over once nothing can ask in it any more.
 
-    The context of every task and thread that was started in the block holds this, so the last of them ends it.
+    The context of every task and thread that was started in the block holds this, so the last of them ends it. So does
+    that of a timer, which asyncio keeps until its time has come, even if it is cancelled.
     """
 
     __slots__ = ("__weakref__", "_above", "_ends", "_kept", "session_id")

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Literal
 
+from signoff import context
 from signoff.config import load_config
 from signoff.gateway import Gateway
 from signoff.model import ApprovalRequest, Command, Destination, Notifier, Session, replace
@@ -77,9 +78,12 @@ class Room:
 
 async def until(holds: Callable[[], Awaitable[bool]]) -> None:
     """Return once it holds."""
-    async with asyncio.timeout(WITHIN_S):
-        while not await holds():  # noqa: ASYNC110  # what is waited for may happen on a thread
-            await asyncio.sleep(0.01)
+    # A timer keeps the context that it was made in until its time has come, even if it is cancelled before. Made in the
+    # caller's, this one would hold open the session that some wait to see ended, for as long as they wait.
+    with context.fresh():
+        async with asyncio.timeout(WITHIN_S):
+            while not await holds():  # noqa: ASYNC110  # what is waited for may happen on a thread
+                await asyncio.sleep(0.01)
 
 
 @asynccontextmanager

@@ -95,6 +95,8 @@ def _bounds(action: Action, profile: Profile) -> dict[str, Any]:
         "deny": profile.approvals.deny,
         "rules": profile.rules,
         "unknown_commands": profile.approvals.unknown_commands,
+        "protect_instructions": profile.approvals.protect_instructions,
+        "protected_files": profile.approvals.protected_files,
         "own_paths": profile.own_paths,
         "own_pid": profile.own_pid,
         **_around(action),

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+CHANGING = (
+    "(( w++ ))", "(( --w ))", "(( w += 1 ))", ": $(( w++ ))", ": $[ w-- ]", "for (( w++; 0; )); do :; done",
+    "arr[w++]=1", ": ${arr[w--]}", "[[ w++ -eq 1 ]]", "let w++", "(( v = w, w = 1 ))",
+    "while (( w++ < 0 )); do :; done",
+)  # fmt: skip
+"""Arithmetic that gives `w` another value, after it has looked at the one that is there."""
+
 
 def texts(words: Callable[[], str], single: Callable[[str], str], inner: str) -> list[str]:
     """Commands that run programs in out-of-the-way places.
@@ -36,6 +43,12 @@ def texts(words: Callable[[], str], single: Callable[[str], str], inner: str) ->
         f"( declare -i n; n={single('arr[$(' + words() + ')0]')} )",
         f"( declare -i n; read n <<< {single('arr[$(' + words() + ')0]')} )",
         f"( declare -i n; for n in {single('arr[$(' + words() + ')0]')}; do :; done )",
+        *(f"w={single('arr[$(' + words() + ')0]')}; {changes}" for changes in CHANGING),
+        f"arr=(0 {single('arr[$(' + words() + ')0]')}); (( arr[1]++ ))",
+        f"( w={single('arr[$(' + words() + ')0]')}; declare -i w; w+=1 )",
+        f"jobs -x {words()}",
+        f"bash -c -- {single(inner)}",
+        f"bash -c '\"$@\"' zero {words()}",
         f"RANDOM={single('arr[$(' + words() + ')0]')}",
         f"compgen -W {single('$(' + words() + ')')}",
         f"coproc bash; echo {single(words())} >&${{COPROC[1]}}; eval 'exec '${{COPROC[1]}}'>&-'; wait",

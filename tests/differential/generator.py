@@ -32,6 +32,9 @@ WORDS = (
 PLAIN = ("a", "b1", "-r", "--all", "src/x", "k=v", "7", "file.txt")
 MAX_DEPTH = 4
 
+SET_OPTIONS = ("", "-h", "+x", "-o physical", "-ho braceexpand", "-", "+", "-h --")
+ALL_PARAMETERS = ('"$@"', "$*", "$1 $2", '"$@" end')
+
 BREAKS = (
     ("; do ", "\ndo\n  "),
     ("; done", "\ndone"),
@@ -332,6 +335,8 @@ class Generator:
                 f"export {name}={self.quoted(self.text())}",
                 f"declare {name}={self.quoted(self.text())}",
                 f"set -- {self.word()} {self.word()}",
+                f'set {self.word()} {self.word()}; alpha "$@"',
+                f"set {self.pick(*SET_OPTIONS)} {self.simple_words()}; {self.pick(*ALL_PARAMETERS)}",
                 "shift",
                 f"read {name} <<< {self.quoted('alpha beta')}; ${name}",
                 f"read -r {name} w <<< 'delta x y'; ${name} $w",

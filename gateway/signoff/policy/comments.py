@@ -1,10 +1,10 @@
 """Texts without their comments, which run nothing and speak only to whoever reads them."""
 
 import ast
-import re
 import time
 from collections.abc import Callable
 
+from signoff.policy.languages import is_python
 from signoff.policy.shell.deadline import Deadline, GivenUpError
 from signoff.policy.shell.syntax import parse
 
@@ -12,12 +12,6 @@ MAX_CHARS = 32_768
 """A longer text is left as it is."""
 
 SHELL_NAMES = frozenset({"shell", "bash", "sh", "dash", "ash", "ksh", "mksh", "zsh", "shellscript", "posix"})
-_PYTHON = re.compile(r"(?:i|c|micro)?python[ \d.]*|py[\d.]*|pypy[\d.]*")
-
-
-def is_python(language: str) -> bool:
-    """Whether a language of this name is Python: `python3`, `IPython`, `py`."""
-    return _PYTHON.fullmatch(language.casefold()) is not None
 
 
 def without_comments(text: str, language: str, *, clock: Callable[[], float] = time.thread_time) -> str:

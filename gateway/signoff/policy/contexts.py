@@ -10,18 +10,18 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from signoff.policy import windows
+from signoff.policy import windows, windows_options
 from signoff.policy.allow import NOTHING, Allowlist
-from signoff.policy.comments import is_python
+from signoff.policy.code import Around, read_code
 from signoff.policy.findings import Findings, find
 from signoff.policy.inner import BUDGET_S as CODE_BUDGET_S
 from signoff.policy.inner import Inner, read_inner
+from signoff.policy.languages import WINDOWS_SHELLS, shell_of
 from signoff.policy.paths import PathFacts
-from signoff.policy.python import read_python
 from signoff.policy.rule import Rule
 from signoff.policy.ruleset import RuleSet, shipped
 from signoff.policy.seen import OwnFacts
-from signoff.policy.shell import Script, read_shell
+from signoff.policy.shell import Script, read_shell, zsh
 from signoff.policy.shell.deadline import BUDGET_S, Deadline, GivenUpError
 from signoff.policy.shell.machine import TOO_DEEP
 from signoff.policy.unknown import UnknownCommands
@@ -58,15 +58,6 @@ POSIX_SHELLS = frozenset({"bash", "sh", "dash", "ash", "ksh", "mksh", "zsh"})
 SYSTEM_FOLDERS = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/opt/homebrew/bin", "/run/current-system/sw/bin"})
 """Where a shell of a known name is that shell."""
 
-ZSH_ONLY = "zsh gives something in it a meaning of its own"
-_ZSH_ONLY = re.compile(
-    r"(?:^|[\s;&|()<>`{}=:!])=(?![=~]?(?:\s|\Z))"  # `=rm` is the path of rm
-    r"|\b(?:function|alias|galias|salias|command|option|dis_\w+)(?:e?s)\s*\[|\$\{?[=~^]"
-    r"|\b(?:emulate|setopt|unsetopt|autoload|zmodload|zcompile|zle|sched|repeat|foreach|noglob|nocorrect|zsh_directory_name)\b"
-    r"|\b(?:chpwd|precmd|preexec|periodic|zshexit|zshaddhistory|command_not_found_handler)\b|\b\w+_functions\b|\bTRAP[A-Z]"
-    r"|>&*+[!|]|(?:^|[;&|({}]|\bthen|\bdo|\belse)[^\S\n]*+-\s",
-    re.M,
-)
 _WINDOWS_MARKS = ("%", "!", "$env:", "${env:", "env:")
 
 NEVER_ATTENDED: frozenset[str] = frozenset(JOBS)
@@ -82,8 +73,9 @@ class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
     would run as, None where they are not known. `language` names the language of a code action. `env` is what is set
     around a command. `files` are all that a file write touches; `reviewed` are those whose content was read before
     asking. `tool_gate` is what the operator wants of calls of this tool; `can_stage` says that an executor is there
-    which could run the action later. `rules` are the profile's, None for those that come with the package. `fields`
-    says that a server's question asks for fields or to open a page, which no setting can do.
+    which could run the action later. `protect_instructions` says whether writes to files that tell agents how to behave
+    are always asked for, and `protected_files` which others. `rules` are the profile's, None for those that come with
+    the package. `fields` says that a server's question asks for fields or to open a page, which no setting can do.
     """
 
     shell: str | None = None
@@ -101,6 +93,8 @@ class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
     allowlist: Allowlist = NOTHING
     rules: RuleSet | None = None
     unknown_commands: UnknownCommands = "verbs"
+    protect_instructions: bool = True
+    protected_files: tuple[str, ...] = ()
     own_paths: tuple[str, ...] = ()
     own_pid: int | None = None
     home: str | None = None
@@ -127,7 +121,12 @@ class JudgeContext(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def windows(self) -> bool:
         """Whether a command is for a shell of Windows."""
-        return self.shell in windows.SHELLS
+        return self.shell is not None and self.read_as != "bash"
+
+    @property
+    def read_as(self) -> str:
+        """The shell as which a command's text is read."""
+        return windows_options.shell_of(self.shell or "") or "bash"
 
     @property
     def facts(self) -> OwnFacts:
@@ -170,16 +169,36 @@ class Subject:
 
     @property
     def unread(self) -> bool:
-        """Whether a command could not be read, so that it may hide what nobody may allow. Code hides that always: what
-        is found in it is what can be seen there."""
-        return self.action_kind == "command" and bool(self.script.problems)
+        """Whether a text for a shell could not be read, so that it may hide what nobody may allow. Other code
+        may always: what is found in it is what can be seen there."""
+        return bool(self.script.problems) and self.shell != ""
+
+    @property
+    def shell(self) -> str:
+        """The shell as which the text is read, a command's or that of a script for a shell; empty for all else."""
+        if self.action_kind == "command":
+            return self.context.read_as
+        return shell_of(self.context.language) if self.action_kind == "code" else ""
+
+    @property
+    def windows(self) -> bool:
+        """Whether that is a shell of Windows."""
+        return self.shell in WINDOWS_SHELLS
+
+    @property
+    def finds_posix(self) -> bool:
+        """Whether it is PowerShell where `rm` is the program of that name: paths there begin at the root."""
+        known = (self.context.home, self.context.cwd)
+        return self.shell == "powershell" and any(path is not None and path.startswith("/") for path in known)
 
     @property
     def read_as_meant(self) -> bool:
         """Whether the shell that runs the text is one whose words mean what was read. What zsh puts in round brackets
         behind a pattern may be code, which other shells do not know."""
-        if not self.context.shell or self.action_kind != "command" or self.context.windows:
+        if not self.context.shell or self.action_kind != "command":
             return True
+        if self.context.windows:
+            return windows_options.is_installed(self.context.shell)
         folder, slash, shell = self.context.shell.rpartition("/")
         known = shell in POSIX_SHELLS and (not slash or folder in SYSTEM_FOLDERS)
         return known and not (shell == "zsh" and "(" in self.text)
@@ -207,7 +226,7 @@ class Subject:
             return None
         rules = self.context.rules or shipped()
         unknown = self.context.unknown_commands
-        if self.action_kind == "command" and self.context.windows:
+        if self.windows:
             return windows.findings(self.script, rules, self.facts, self.deadline, unknown, self._codes)
         return find(self.script, rules, self.facts, self.deadline, unknown, self._codes)
 
@@ -236,7 +255,7 @@ def _inner(action_kind: ActionKind, text: str, context: JudgeContext, clock: Cal
     if action_kind != "command":
         return Inner(Script())
     if context.windows:
-        script = windows.read(text, context.shell or "", Deadline(clock, SHORT_BUDGET_S))
+        script = windows.read(text, context.read_as, Deadline(clock, SHORT_BUDGET_S))
         around = _surrounded(script, text, context)
         return read_inner(around, home=context.home, cwd=context.cwd, clock=clock, budget_s=SHORT_CODE_S)
     env = tuple([pair for pair in context.env if _VARIABLE.fullmatch(pair[0])]) if context.env else ()
@@ -244,8 +263,8 @@ def _inner(action_kind: ActionKind, text: str, context: JudgeContext, clock: Cal
     budget_s = BUDGET_S if is_long else SHORT_BUDGET_S
     script = read_shell(text, home=context.home, cwd=context.cwd, env=env, clock=clock, budget_s=budget_s)
     is_zsh = context.shell is not None and context.shell.rpartition("/")[2] == "zsh"
-    if is_zsh and not script.problems and _ZSH_ONLY.search(text):
-        script = replace(script, problems=(*script.problems, ZSH_ONLY))
+    if is_zsh and not script.problems and zsh.reads_otherwise(text):
+        script = replace(script, problems=(*script.problems, zsh.ZSH_ONLY))
     home = (dict(env).get("HOME") or context.home) if env else context.home
     budget_s = CODE_BUDGET_S if is_long else SHORT_CODE_S
     around = _surrounded(script, text, context)
@@ -269,9 +288,6 @@ def _surrounded(script: Script, text: str, context: JudgeContext) -> Script:
 
 def _code(text: str, context: JudgeContext, clock: Callable[[], float]) -> Inner:
     """What a script would start, and what it would do itself, where its language is one that is read."""
-    if not is_python(context.language):
-        return Inner(Script())
-    budget_s = BUDGET_S if len(text) > LONG_CHARS else SHORT_BUDGET_S
-    code = read_python(text, clock=clock, cwd=context.cwd, home=context.home, budget_s=budget_s)
-    problems = tuple(dict.fromkeys((*code.problems, *code.shell.problems)))
-    return Inner(replace(code.shell, problems=problems), (code,))
+    is_long = len(text) > LONG_CHARS
+    budget_s, inner_s = (BUDGET_S, CODE_BUDGET_S) if is_long else (SHORT_BUDGET_S, SHORT_CODE_S)
+    return read_code(text, context.language, Around(context.home, context.cwd, clock, budget_s, inner_s))

@@ -1,9 +1,16 @@
 """The operator's deny rules: words in which `*` alone is special."""
 
 import re
+from collections.abc import Callable
 
+from signoff.policy.programs import module_of, name_of
 from signoff.policy.shell import UNKNOWN, Command, Script
 from signoff.policy.shell.deadline import Deadline
+from signoff.policy.shell.names import without_version
+from signoff.policy.shell.options import OptionSpec, arguments
+
+OptionsOf = Callable[[str], tuple[OptionSpec, OptionSpec]]
+"""Which options of a program take a value, before its first operand and behind it."""
 
 _PART = re.compile(r"\\(.)|(\*)", re.S)
 
@@ -40,7 +47,9 @@ def fits(parts: list[str], text: str) -> bool:
     return True
 
 
-def find(rules: tuple[str, ...], script: Script, text: str, deadline: Deadline) -> tuple[str, str] | None:
+def find(
+    rules: tuple[str, ...], script: Script, text: str, deadline: Deadline, options_of: OptionsOf
+) -> tuple[str, str] | None:
     """The first rule that a command of the script falls under, and that command. Raises `OutOfTimeError`.
 
     Wrappers count as commands, and so does the text itself, in case it could not be read.
@@ -50,7 +59,7 @@ def find(rules: tuple[str, ...], script: Script, text: str, deadline: Deadline) 
     shown: dict[str, str] = {}
     for command in script.commands:
         deadline.check()
-        for spelling in _spellings(command):
+        for spelling in _spellings(command, options_of):
             shown.setdefault(spelling, command.source or command.text)
     shown.setdefault(" ".join(text.split()), text)
     for rule in rules:
@@ -64,15 +73,35 @@ def find(rules: tuple[str, ...], script: Script, text: str, deadline: Deadline) 
     return None
 
 
-def _spellings(command: Command) -> list[str]:
-    """The ways to write a command that a rule may mean: with its path or without, with assignments, as written."""
+def _spellings(command: Command, options_of: OptionsOf) -> list[str]:
+    """The ways to write a command that a rule may mean: with its path or without, with assignments, as written, and
+    without options before what it is told to do."""
     if not command.words:
         return [command.source] if command.source else []
     words = [word.text for word in command.words]
     plain = " ".join(words)
     found = [plain, " ".join([words[0].rpartition("/")[2], *words[1:]]), " ".join(command.source.split())]
+    found += _by_its_verbs(command, options_of)
     if command.assignments:
         found.append(" ".join([*(f"{name}={value}" for name, value in command.assignments), plain]))
     if command.redirects:
         found.append(" ".join([plain, *(f"{item.operator} {item.target.text}" for item in command.redirects)]))
+    return found
+
+
+def _by_its_verbs(command: Command, options_of: OptionsOf) -> list[str]:
+    """`git -C x push` as `git push`, `docker compose -f x down` as `docker compose down`: the program by its plain
+    name, without the options before its first operand, and without those before its second either."""
+    name = name_of(command.words[0].text, command.cwd)
+    name, words = module_of(command.words, name) or (name.removeprefix("./"), command.words)
+    name = without_version(name) or name
+    found = [" ".join([name, *(word.text for word in words[1:])])]
+    verbs = [name]
+    for spec in options_of(name):
+        given = arguments(words, spec, stop=True)
+        if given.rest >= len(words):
+            break
+        words = words[given.rest :]
+        found.append(" ".join([*verbs, *(word.text for word in words)]))
+        verbs.append(words[0].text)
     return found

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from signoff.policy import unknown
 from signoff.policy.contexts import Subject
 from signoff.policy.path_classes import CLASSES
-from signoff.policy.protected import PROTECTED_KEY, is_protected
+from signoff.policy.protected import PROTECTED_KEY, fits_some, is_protected, plain_path
 from signoff.policy.shell import UNKNOWN, Script, Word
 from signoff.policy.verdict import MAX_LABEL_CHARS, Severity, graver
 
@@ -58,7 +59,8 @@ def reasons(subject: Subject) -> tuple[str, ...]:
         return tuple(f"`{short(subject.text)}` is {told}. (rule file.{name})" for name, told in _classes(subject))
     if not subject.read_as_meant:
         shell = short(subject.context.shell or "", MAX_NAME_CHARS)
-        problems = (*problems, f"It is read as bash reads it, and `{shell}` may mean something else by it.")
+        read_as = subject.context.read_as
+        problems = (*problems, f"It is read as {read_as} reads it, and `{shell}` may mean something else by it.")
     return (*problems, *(found.why if found is not None else ()))
 
 
@@ -94,7 +96,7 @@ def _command(subject: Subject) -> tuple[str, Severity]:
     if unread is not None and (worst is None or worst.rule.severity in {"low", "medium"}):
         return f"cannot be understood: {unread}", "high"
     if worst is not None:
-        return worst.rule.sentence, worst.rule.severity
+        return unknown.named(worst.rule, _base_name(worst.program)), worst.rule.severity
     return _programs(script), "low" if found is not None else "medium"
 
 
@@ -124,7 +126,11 @@ def _programs(script: Script) -> str:
 
 @lru_cache(maxsize=256)
 def _one_program(name: str) -> str:
-    return f"runs {short(name.rpartition('/')[2] or name, MAX_NAME_CHARS)}"
+    return f"runs {_base_name(name)}"
+
+
+def _base_name(name: str) -> str:
+    return short(name.rpartition("/")[2] or name, MAX_NAME_CHARS)
 
 
 def _language(subject: Subject) -> str:
@@ -154,8 +160,16 @@ def _classes(subject: Subject) -> list[tuple[str, str]]:
 
 
 def protected_file(subject: Subject, path: str) -> bool:
-    """Whether a path is one of the files that tell agents how to behave."""
-    return is_protected(path) or CLASSES["policy_file"](Word(path), subject.context.cwd, subject.facts.paths)
+    """Whether a path is one of the files that tell agents how to behave, or one that the operator protects as those."""
+    context = subject.context
+    if fits_some(path, context.protected_files):
+        return True
+    if not context.protect_instructions:
+        return False
+    if is_protected(path):
+        return True
+    facts, cwd = subject.facts.paths, context.cwd
+    return any(CLASSES["policy_file"](Word(each), cwd, facts) for each in {path, plain_path(path)})
 
 
 def _file(subject: Subject) -> tuple[str, Severity]:

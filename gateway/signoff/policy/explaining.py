@@ -123,7 +123,7 @@ def told_rung(name: str, verdict: Verdict) -> RungSaid:
 def _told(subject: Subject, verdict: Verdict, rungs: tuple[RungSaid, ...], deadline: Deadline) -> Explanation:
     rules = _Rules(subject, deadline)
     commands = subject.script.commands
-    if subject.context.windows:
+    if subject.windows:
         commands = tuple(dict.fromkeys(commands))  # its reader tells some of them twice
     told: list[CommandSeen] = []
     with suppress(GivenUpError):
@@ -175,7 +175,7 @@ class _Rules:
 
     def _about(self, command: Command) -> Iterable[Rule]:
         """The rules that decided about it; where something blocks the whole, also those that would have asked."""
-        if self._subject.context.windows:
+        if self._subject.windows:
             return [each.rule for each in self._findings if each.command.source == command.source]
         facts, script = self._subject.facts, self._subject.script
         floors = ruleset.floors().fired(command, script, facts, self._deadline)
@@ -203,7 +203,7 @@ class _Rules:
             return "it starts no program, and no rule speaks of what it sets"
         if self._subject.found is None:
             return "rules were not asked"
-        if self._subject.context.windows:
+        if self._subject.windows:
             return "it only looks, or no rule speaks of it"
         name = name_of(command.words[0].text, command.cwd)
         if UNKNOWN in command.words[0].text:

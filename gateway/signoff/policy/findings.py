@@ -6,7 +6,7 @@ from typing import get_args
 
 import msgspec
 
-from signoff.policy import python
+from signoff.policy import manuals, python
 from signoff.policy.breadth import Breadth, breadth_of
 from signoff.policy.matching import MANY_CHARS, Compiled
 from signoff.policy.programs import is_installed, name_of
@@ -195,13 +195,20 @@ class _Collected:
         fired = self.ruleset.fired(command, self.script, self.facts, deadline)
         if fired:
             fired = _own_first(fired)
-        asks = False
+        asks = prints = False
         for compiled, seen in fired:
             if compiled.asks:
+                if not asks and not prints:
+                    prints = manuals.only_prints(command)
+                if prints and not (compiled.own or compiled.general):
+                    continue
                 asks = True
                 kept = self.blocks if compiled.rule.verdict == "block" else self.asks
                 kept.append(_asking(compiled.rule, seen))
         if asks:
+            return
+        if prints:
+            self.allows.append(_finding(manuals.RULE, command, name_of(command.words[0].text, command.cwd)))
             return
         if fired and not (command.words and self._is_impostor(command)):
             compiled, seen = fired[0]

@@ -15,7 +15,8 @@ import msgspec
 from signoff.policy import deny, floors, windows
 from signoff.policy.contexts import ActionKind, JudgeContext, Mode, Subject, read
 from signoff.policy.describing import MAX_NAME_CHARS, describe, protected_file, reach, reasons, rule_keys, short
-from signoff.policy.protected import PROTECTED_KEY
+from signoff.policy.protected import PROTECTED_KEY, fits_some
+from signoff.policy.ruleset import shipped
 from signoff.policy.scripts import unread_file
 from signoff.policy.shell.deadline import GivenUpError
 from signoff.policy.shell.machine import TOO_DEEP
@@ -80,12 +81,12 @@ def _deny_rules(subject: Subject) -> Verdict | None:
     """What the operator forbids: texts of commands, and rules of their own."""
     if subject.action_kind not in {"command", "code"}:
         return None
-    # Of code only the commands that it starts are looked at: its own text is no command.
-    command = subject.action_kind == "command"
+    # Of code that is for no shell only the commands that it starts are looked at: its own text is no command.
+    text = subject.text if subject.shell else ""
     found = None
-    if subject.context.deny and (command or subject.script.commands):
-        text = subject.text if command else ""
-        found = deny.find(subject.context.deny, subject.script, text, subject.deadline)
+    if subject.context.deny and (text or subject.script.commands):
+        options_of = (subject.context.rules or shipped()).options_of
+        found = deny.find(subject.context.deny, subject.script, text, subject.deadline, options_of)
     if found is None:
         return _blocked_by_rule(subject, own=True) if subject.context.own_blocks else None
     rule, hit = found
@@ -121,8 +122,10 @@ def _floors(subject: Subject) -> Verdict | None:
         hit = next((each for each in hits if each is not None), None)
     elif subject.action_kind not in {"command", "code"}:
         return None
-    elif subject.context.windows:
+    elif subject.windows:
         hit = windows.find(subject.script, facts, subject.deadline)
+        if hit is None and subject.finds_posix:
+            hit = floors.find(subject.script, facts, subject.deadline)
     else:
         hit = floors.find(subject.script, facts, subject.deadline) or _carried_windows(subject)
     if hit is None:
@@ -181,13 +184,15 @@ def _protected(subject: Subject) -> Verdict | None:
     if hit is None:
         return None
     description, severity = describe(subject)
+    own = fits_some(hit, subject.context.protected_files)
+    told = "is one of approvals.protected_files" if own else "tells agents how to behave"
     if subject.context.somebody:
         return Verdict(
             verdict="ask",
             rule_keys=(PROTECTED_KEY,),
             description=description,
             severity=severity,
-            why=(f"`{short(hit)}` tells agents how to behave, so each change of it is asked for.",),
+            why=(f"`{short(hit)}` {told}, so each change of it is asked for.",),
             rung="protected",
             once_only=True,
         )
@@ -196,7 +201,7 @@ def _protected(subject: Subject) -> Verdict | None:
         rule_keys=(PROTECTED_KEY,),
         description=description,
         severity=severity,
-        why=(f"`{short(hit)}` tells agents how to behave, and nobody can be asked.",),
+        why=(f"`{short(hit)}` {told}, and nobody can be asked.",),
         rung="protected",
     )
 

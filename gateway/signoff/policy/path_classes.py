@@ -36,9 +36,13 @@ def _pattern(*alternatives: str) -> str:
 
 _STARTUP = _pattern(
     r"^(?:~/|(?:.*/)?\x00/)?\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|"
-    r"zlogin|zlogout|kshrc|cshrc|tcshrc|login|xprofile|xinitrc|xsession(?:rc)?|pam_environment|gitconfig|vimrc|inputrc)\Z",
-    r"(?:^|/)\.config/(?:fish|autostart|systemd/user|environment\.d|zsh|nushell|git|nvim)/",
-    r"(?:^|/)\.local/share/systemd/user/",
+    r"zlogin|zlogout|kshrc|mkshrc|cshrc|tcshrc|login|xprofile|xinitrc|xsession(?:rc)?|xbindkeysrc|pam_environment|gitconfig"
+    r"|g?vimrc|exrc|emacs(?:\.el)?|inputrc|screenrc|tmux\.conf|psqlrc|sqliterc|duckdbrc|mongorc\.js|mongoshrc\.js|irbrc|pryrc"
+    r"|pythonrc(?:\.py)?|pdbrc(?:\.py)?|Rprofile|Renviron|octaverc|ghci|sbclrc|gdbinit|lldbinit|lesskey|mailcap|forward|qmail"
+    r"|procmailrc|rhosts|shosts|cargo/config(?:\.toml)?|pip/pip\.conf|gradle/init\.gradle(?:\.kts)?|hgrc)\Z",
+    r"^(?:~/|(?:.*/)?\x00/)?\.(?:emacs\.d|vim|ipython|jupyter|gradle/init\.d|zsh\.d|bashrc\.d|profile\.d|oh-my-zsh)/",
+    r"(?:^|/)\.config/(?:fish|autostart|systemd/user|environment\.d|zsh|nushell|git|nvim|emacs|tmux|pip|hg|i3|sway|hypr|ghc)/",
+    r"(?:^|/)\.local/share/(?:systemd/user|applications|dbus-1)/",
     r"(?:^|/)Library/Launch(?:Agents|Daemons)(?:/|\Z)",
     r"^/etc/(?:profile|profile\.d|bash\.bashrc|bashrc|zsh|zshrc|zshenv|zprofile|environment|cron[\w.]*|crontab|anacrontab|"
     r"init\.d|rc\.local|rc\d\.d|systemd|xdg/autostart|ld\.so\.preload|inittab|udev/rules\.d|rc\.d|periodic)(?:/|\Z)",
@@ -56,18 +60,26 @@ _SECRET = _pattern(
     r"(?:^|/)\.ssh(?:\Z|/\*|/(?:identity|id_|[^/]*(?:_rsa|_dsa|_ecdsa|_ed25519|key))(?![^/]*\.pub\Z)[^/]*\Z)",
     r"(?:^|/)(?!(?:[^/]*[-_.])?(?:certs?|fullchain|chain|ca|cacert|ca-bundle|public|pub)[^/]*\.pem\Z)[^/]+"
     r"\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk)\Z",
-    r"^/etc/(?:g?shadow-?(?=/|\Z)|sudoers|security/opasswd|krb5\.keytab|ssl/private|wireguard|ssh/ssh_host_[a-z0-9]+_key\Z)",
+    r"(?:^|/)id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?(?:[._-](?![^/]*(?:pub|md|rst|py|rb|go|sh|[jt]s)\Z)[^/]*)?\Z",
+    r"(?:^|/)(?![^/]*pub)[^/]*key\.pem\Z",
+    r"^/etc/(?:g?shadow-?(?=/|\Z)|sudoers|security/opasswd|krb5\.keytab|ssl/private|wireguard|openvpn|ssh/ssh_host_[a-z0-9]+_key\Z"
+    r"|kubernetes/[^/]+\.conf\Z|rancher/[^/]+/[^/]+\.yaml\Z|NetworkManager/system-connections|ppp/(?:chap|pap)-secrets\Z)",
+    r"(?:^|/)(?:[^/]+\.ovpn|wg\d+\.conf|\.htpasswd|auth\.json|[^/]+\.tfvars(?:\.json)?)\Z",
     r"(?:^|/)\.aws(?:\Z|/(?:credentials|config|sso|cli)(?:/|\Z))",
-    r"(?:^|/)\.config/(?:gcloud|gh|hub|op|doctl|rclone|sops|flyctl|stripe|configstore)(?:/|\Z)",
+    r"(?:^|/)\.config/(?:gcloud|gh|hub|glab-cli|op|doctl|rclone|sops|flyctl|stripe|configstore|ngrok|heroku|netlify|openai"
+    r"|anthropic|github-copilot|hcloud|scw|composer/auth\.json)(?:/|\Z)",
     r"(?:^|/)\.(?:azure|gnupg|password-store|oci|fly|vault-token|git-credentials|pgpass|my\.cnf|pypirc|s3cfg|boto|kaggle|"
-    r"dockercfg|huggingface|databrickscfg|snowsql)(?:/|\Z)",
+    r"dockercfg|huggingface|databrickscfg|snowsql|Xauthority|ICEauthority|msmtprc|sentryclirc|fetchmailrc|mbsyncrc|anthropic"
+    r"|openai|ngrok2?|netlify|terraformrc|mylogin\.cnf)(?:/|\Z)",
     r"(?:^|/)[._]netrc\Z",
     r"^~/\.circleci(?:/|\Z)",
     r"^~/\.(?:npmrc|yarnrc\.yml|wgetrc|curlrc|smbcredentials)\Z",
     r"(?:^|/)\.(?:kube(?:/config)?\Z|docker/config\.json|cargo/credentials|gem/credentials|terraform\.d/credentials|"
     r"m2/settings|gradle/gradle\.properties|config/containers/auth\.json)",
     r"(?:^|/)[^/]*kubeconfig[^/]*\Z",
-    r"(?:^|/)\.(?:bash|zsh|python|psql|mysql|node_repl|sqlite|rediscli|ash)_history\Z",
+    r"(?:^|/)\.(?:bash|zsh|python|psql|mysql|mariadb|node_repl|sqlite|duckdb|rediscli|ash|irb|pry|php)_history\Z",
+    r"(?:^|/)fish_history\Z",
+    r"^/tmp/krb5cc_\w+\Z",
     r"(?:^|/)\.env(?:rc)?\Z",
     r"(?:^|/)\.env\.(?!(?:example|sample|template|dist|defaults?|schema|test)\Z)[\w.*-]+\Z",
     r"(?:^|/)[\w-]+\.env\Z",
@@ -121,6 +133,7 @@ _EXECUTABLES = _pattern(
     r"^(?:/usr|/usr/local|/opt/homebrew|/opt/local|/snap)?/s?bin(?:/|\Z)",
     r"^(?:/usr(?:/local)?)?/(?:libexec|lib(?:32|64)?)(?:/|\Z)",
     r"^~/(?:\.local/bin|bin|\.cargo/bin|go/bin|\.bun/bin|\.deno/bin)(?:/|\Z)",
+    r"(?:^|/)(?:node_modules/\.bin|\.?venv/bin|vendor/bin)/[^/]+\Z",
 )
 
 _DEVICES = _pattern(r"^/dev/(?:mem|kmem|port|nvram|mtd\w*|loop\d+|fb\d+|hwrng|watchdog\d*|kvm|cpu/.+|bus/.+|ubi\w*)\Z")
@@ -144,8 +157,9 @@ _HINTS = {
     "network_device": r"dev",
     "startup_file": _DOTTED + r"|etc|launch|cron|systemd|customize|\.pth|profile|startup|site-packages",
     "secret_file": _DOTTED
-    + r"|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|env)|etc|kubeconfig|proc|_netrc|keyrings|keychains|chrom|brave|edge"
-    r"|firefox|credential|secret|wallet|keystore|priv|\.(?:asc|gpg|pgp)|token|passw|api[-_]?key|account|tfstate|vault",
+    + r"|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|env|ovpn|tfvars)|id_[rde]|wg\d|auth\.json|krb5|_history|etc"
+    r"|kubeconfig|proc|_netrc|keyrings|keychains|chrom|brave|edge|firefox|credential|secret|wallet|keystore|priv"
+    r"|\.(?:asc|gpg|pgp)|token|passw|api[-_]?key|account|tfstate|vault",
     "system_config": r"etc|boot|lib|proc|sys|cron|windows",
     "ssh_material": _DOTTED + r"|ssh|authorized_keys",
     "policy_file": _DOTTED + r"|agent|claude|soul|gemini|hermes|qwen|copilot|conventions|mcp|opencode|warp|crush",
@@ -390,6 +404,17 @@ def is_outside(word: Word, cwd: str | None, facts: PathFacts) -> bool:
     return _outside(text, cwd, facts.start, facts.home)
 
 
+def is_elsewhere(word: Word, cwd: str | None, facts: PathFacts) -> bool:
+    """The same where that folder is known: nobody can tell what lies outside of one that is not. What a person drops on
+    the way, in `Downloads` and on the desktop, does not count."""
+    if facts.start is None or not is_outside(word, cwd, facts):
+        return False
+    return _DROPPED.match(_form(word.text, cwd, facts.home)) is None
+
+
+_DROPPED = re.compile(r"~/(?:Downloads|Desktop)(?:/|\Z)")
+
+
 # Addresses
 
 _METADATA_FORMS = (
@@ -441,6 +466,7 @@ CLASSES: dict[str, PathClass] = {
     **{name: _text_class(name) for name in _TEXTS if name != "raw_device"},
     "raw_device": is_raw_device,
     "outside": is_outside,
+    "elsewhere": is_elsewhere,
     "metadata_address": is_metadata_address,
 }
 """All classes that `operands`, `writes` and `reads` of a rule may name."""

@@ -6,6 +6,7 @@ import unicodedata
 from functools import lru_cache
 
 from signoff.policy.shell import UNKNOWN, Command, Word
+from signoff.policy.shell.names import without_version
 from signoff.policy.shell.options import OptionSpec, arguments
 
 _IN_FOLDER = re.compile(r"/?(?:[^/]+/)*(?:s?bin|\.bin|libexec|games)/([^/]+)")
@@ -19,25 +20,45 @@ _HOME_OF_PROGRAMS = re.compile(
 )
 """Where programs are installed: by the system, by its user, by the project's own package manager."""
 
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
+_PYTHON = re.compile(r"(?:python|pypy)[\d.]*[td]?")
 _PYTHON_OPTIONS = OptionSpec(short_values="cmWX")
+
+_IN_VERSIONS = frozenset({
+    "pip", "pipx", "easy_install", "pydoc", "ipython", "uv", "virtualenv", "conda", "node", "nodejs", "npm", "npx",
+    "yarn", "pnpm", "deno", "bun", "ruby", "gem", "bundle", "bundler", "irb", "erb", "rake", "php", "composer",
+    "lua", "luajit", "luarocks", "tclsh", "wish", "expect", "guile", "racket", "ghc", "ghci", "runghc",
+    "runhaskell", "cabal", "stack", "ocaml", "julia", "octave", "octave-cli", "scala", "kotlin", "groovy",
+    "clojure", "elixir", "iex", "erl", "swift", "go", "cargo", "rustc", "rustup", "java", "mvn", "gradle", "dotnet",
+    "bash", "dash", "zsh", "ksh", "fish", "gawk", "mawk", "vim", "gvim", "nvim", "vi", "ex", "view", "vimdiff",
+    "rvim", "rview", "emacs", "emacsclient", "gdb", "lldb", "psql", "createdb", "dropdb", "createuser", "dropuser",
+    "pg_dump", "pg_dumpall", "pg_restore", "pg_ctl", "vacuumdb", "mysql", "mysqladmin", "mysqldump", "mariadb",
+    "mariadb-admin", "mongo", "mongosh", "redis-cli", "cqlsh", "git", "svn", "hg", "docker", "podman", "kubectl",
+    "helm", "terraform", "tofu", "aws", "gcloud", "az", "gh", "ssh", "scp", "rsync", "curl", "wget", "tar", "make",
+    "cmake", "gcc", "clang",
+})  # fmt: skip
+"""Programs that systems install in several versions, or that are started by their names of Windows."""
 
 
 @lru_cache(maxsize=4096)
 def name_of(text: str, cwd: str | None) -> str:
-    """The program that a text names, folded to plain letters.
+    """The program that a text names, folded to plain letters, without its version.
 
     A file outside the folders of programs is `./` and its name: whatever it is called, it is somebody's own program.
     """
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text)
     plain = plain.casefold()
     if "/" not in plain:
-        return plain
+        return _unversioned(plain)
     if not plain.startswith("/") and cwd is not None:
         plain = f"{cwd}/{plain}"
     path = posixpath.normpath(plain)
     found = _IN_FOLDER.fullmatch(path.replace("//", "/"))
-    return found.group(1) if found else "./" + path.rpartition("/")[2]
+    return _unversioned(found.group(1)) if found else "./" + path.rpartition("/")[2]
+
+
+def _unversioned(name: str) -> str:
+    base = without_version(name)
+    return base if base in _IN_VERSIONS else name
 
 
 @lru_cache(maxsize=1024)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from signoff.policy.deny import fits, pattern_parts
+
 PROTECTED_KEY = "file.protected"
 """The key of the rule that asks for each change of such a file, whatever else is allowed."""
 
@@ -49,6 +51,25 @@ def is_protected(path: str) -> bool:
     if not parts:
         return False
     return parts[-1] in NAMES or any(part in FOLDERS or _SHORT.fullmatch(part) for part in parts)
+
+
+def fits_some(path: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a path ends in one of these names or paths, in which `*` alone is special."""
+    if not patterns:
+        return False
+    names = plain_path(path).split("/")
+    ends = ["/".join(names[place:]) for place in range(len(names))]
+    for pattern in patterns:
+        parts = pattern_parts(pattern.casefold().removeprefix("./"))
+        if any(fits(parts, end) for end in (ends if "/" in pattern else ends[-1:])):
+            return True
+    return False
+
+
+def plain_path(path: str) -> str:
+    """The path as a file system that folds case sees it, with plain slashes between its names."""
+    parts = [_folded(part) for part in _SEPARATORS.split(path)]
+    return "/".join(part for place, part in enumerate(parts) if part not in {"", "."} or not place)
 
 
 def _folded(part: str) -> str:

@@ -17,12 +17,15 @@ from signoff.policy.rule import Program, Rule, RuleError, check
 from signoff.policy.seen import OwnFacts, Seen
 from signoff.policy.shell import Command, Redirect, Script
 from signoff.policy.shell.deadline import Deadline
-from signoff.policy.shell.options import arguments
+from signoff.policy.shell.options import OptionSpec, arguments
 
 _PACKAGE = "signoff.policy.rules"
-_NOT_RULES = frozenset({"floors.toml", "windows.toml", "unknown.toml", "python.toml"})
+_NOT_RULES = frozenset({"floors.toml", "windows.toml", "unknown.toml", "python.toml", "manuals.toml"})
 _MAX_NAMES = 4096
 """How many programs' rules are kept at hand; names come from the texts that are judged."""
+
+_NO_RULE = Rule(key="no.rule", verdict="allow")
+"""Adds nothing to how a program's options are read."""
 
 _FIELD = re.compile(r"\$\.(\w+)")
 _UNKNOWN_FIELD = re.compile(r"unknown field `(\w+)`")
@@ -90,6 +93,11 @@ class RuleSet:
         if name in self._known or name in self._readings:
             return True
         return bool(self._telling) and name.startswith(self._telling)
+
+    def options_of(self, name: str) -> tuple[OptionSpec, OptionSpec]:
+        """Which options of a program take a value: those before its first operand, and those behind it."""
+        how = reading(_NO_RULE, self._readings.get(name))
+        return how.leading or how.spec, how.spec
 
     def _is_starred(self, name: str) -> bool:
         return bool(self._stems) and name.startswith(self._stems)

@@ -92,21 +92,31 @@ HIDDEN = Rule(
     key="unknown.hidden", verdict="ask", severity="high", sentence="runs a program that is only known when it runs"
 )
 
+VERB = "unknown.verb"
+
 
 @cache
 def verb_rule(verb: str) -> Rule:
     """What is said of a program without rules that is told to do something destructive."""
-    return Rule(key="unknown.verb", verdict="ask", sentence=f"runs a program that no rule knows, with {verb}")
+    return Rule(key=VERB, verdict="ask", sentence=f"runs a program that no rule knows, with {verb}")
+
+
+def named(rule: Rule, program: str) -> str:
+    """What a rule says, with the program's name where that is all that is known of it."""
+    if rule.key not in (PROGRAM.key, VERB):
+        return rule.sentence
+    return rule.sentence.replace("runs a program", f"runs {program}, a program", 1)
 
 
 _STREAMS = ("/proc/", "/dev/fd/")
 """Files of this kind are links to what a process holds open."""
 
 _READABLE = re.compile(
-    r"(?:/[ -~]*|[!-~]*)/[ -.0-~]*[A-Za-z0-9][ -.0-~]*|(?![!=].)[!-.0-~]*[A-Za-z0-9][!-.0-~]*|\[\[?|\]\]|[:.!{}]|\(\("
+    r"(?:/[ -~]*|[!-~]*)/[ -.0-~]*[A-Za-z0-9][ -.0-~]*|(?![!=^].)[!-.0-~]*[A-Za-z0-9][!-.0-~]*|\[\[?|\]\]|[:.!{}]|\(\("
 )
 """Names that people can read: plain ones with a letter or a digit in them, and the signs that shells know. A blank may
-stand in a whole path only: `rm\\ x` is a program of that name, and looks like another one. zsh takes `=rm` for `rm`."""
+stand in a whole path only: `rm\\ x` is a program of that name, and looks like another one. zsh takes `=rm` for `rm`,
+and nu `^rm`."""
 
 MAX_NAME_CHARS = 255
 """No file system in use takes longer names."""

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from signoff.policy import path_classes, predicates, python, ruleset, unknown, windows
+from signoff.policy import manuals, path_classes, predicates, python, ruleset, unknown, windows
 from signoff.policy.inner import read_inner
 from signoff.policy.shell import read_shell
 
@@ -16,6 +16,7 @@ def warm() -> None:
     python.shipped()
     unknown.table()
     windows.table()
+    manuals.table()
     path_classes.prepare()
     # The grammar and the table of carriers are loaded by their first use.
     script = read_shell("sudo python3 -c 'import os\nos.getcwd()'", clock=lambda: 0.0)

@@ -1,5 +1,6 @@
 """A small reader of cmd and PowerShell text, and the floors for both."""
 
+import posixpath
 import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
@@ -7,6 +8,7 @@ from importlib.resources import files
 
 import msgspec
 
+from signoff.policy import windows_daily as daily
 from signoff.policy.findings import Finding, Findings
 from signoff.policy.findings import find as find_in
 from signoff.policy.floors import Hit
@@ -20,16 +22,13 @@ from signoff.policy.shell.deadline import Deadline, GivenUpError
 from signoff.policy.shell.machine import TOO_DEEP
 from signoff.policy.unknown import UnknownCommands, destructive
 from signoff.policy.windows_environment import shows_secrets
-from signoff.policy.windows_options import does_more, powershell_command, sets_path
-
-SHELLS = frozenset({"cmd", "powershell", "pwsh"})
-"""The shells this module reads; anything else is read as a POSIX shell."""
+from signoff.policy.windows_keywords import MAX_KEYWORDS, behind_keywords
+from signoff.policy.windows_options import SHELLS, does_more, name_of, powershell_command, sets_path, shell_of
 
 MAX_CHARS = 16 * 1024
 """Longer texts are not read; no command line of Windows may be longer than 32,767 characters, and cmd takes 8,191."""
 
 _MAX_DEPTH = 4
-_MAX_KEYWORDS = 16
 _PRINTERS = frozenset({"echo", "write-host", "write-output", "rem", "cd", "set-location"})
 _CMD_TOKEN = re.compile(r'\d?>&\d|"[^"]*"?|\^.|&&|\|\||[&|()\n]|[^\s"^&|()]+', re.S)
 _POWERSHELL_TOKEN = re.compile(
@@ -70,6 +69,9 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     changing: frozenset[str]
     looking: dict[str, frozenset[str]]
     names_only: frozenset[str]
+    daily: frozenset[str]
+    daily_options: frozenset[str]
+    values: frozenset[str]
 
 
 @cache
@@ -108,7 +110,7 @@ def read(text: str, shell: str, deadline: Deadline) -> Script:
 def _portable_inside(command: Command) -> Script:
     """What a program that other systems have too carries: commands behind `npx`, code of `python -c`."""
     words = [word.text for word in command.words]
-    name = _name(words[0])
+    name = name_of(words[0])
     if name in _table().changing or carried_text(words) is not None:
         return Script()
     named = (Word(name), *command.words[1:])
@@ -150,8 +152,8 @@ def _parts(text: str, shell: str, deadline: Deadline, problems: dict[str, None])
     found: list[list[str]] = []
     for split in _split(text, shell, deadline):
         deadline.check()
-        inside = _behind_keywords(split, shell)
-        if len(inside) > _MAX_KEYWORDS:
+        inside = behind_keywords(split) if shell == "cmd" else [split]
+        if len(inside) > MAX_KEYWORDS:
             problems.setdefault(TOO_DEEP)
         found += inside
     return found
@@ -174,6 +176,7 @@ def _split(text: str, shell: str, deadline: Deadline) -> list[list[str]]:
         if part in _BREAKS:
             # `& (...)` runs what the brackets make up.
             called = part == "(" and shell != "cmd" and text[: match.start()].rstrip()[-1:] == "&"
+            called = called or (part == "&" and shell != "cmd" and _NAMED_LATER.match(text, match.end()) is not None)
             found.append(["$()"] if called else [])
         elif shell != "cmd" and match.start() == end and _PROPERTY.fullmatch(part) and text[match.end() :][:1] != "(":
             continue  # what a bracket is asked for
@@ -185,6 +188,10 @@ def _split(text: str, shell: str, deadline: Deadline) -> list[list[str]]:
     if shell == "cmd":
         found = [_switch_apart(words) for words in found if words]
     return [words for words in found if words]
+
+
+_NAMED_LATER = re.compile(r"\s*\"?\$")
+"""`& $x` runs what a variable holds."""
 
 
 def _switch_apart(words: list[str]) -> list[str]:
@@ -219,34 +226,6 @@ _PLAIN_BRACKETS = re.compile(r"[^()'\"`#]*+(?:\([^()'\"`#]*+\)[^()'\"`#]*+)*+\)"
 """What stands in a bracket up to its end, with one level of brackets and without quotes."""
 
 
-def _behind_keywords(words: list[str], shell: str) -> list[list[str]]:
-    """A command of cmd, and those it runs in turn: `if exist x del x`, `do del x`, `call del x`, `@del x`."""
-    found = [words]
-    while shell == "cmd" and words and len(found) <= _MAX_KEYWORDS:
-        words = [words[0].lstrip("@"), *words[1:]]
-        name = words[0].casefold()
-        at = _condition_words(words) if name == "if" else 1 if name in {"do", "else", "call"} or not name else 0
-        if not at:
-            break
-        words = words[at:]
-        if words:
-            found.append(words)
-    if words and words is not found[-1]:
-        found.append(words)
-    return found
-
-
-def _condition_words(words: list[str]) -> int:
-    """How many words `if` and its condition take: `if not exist x`, `if /i a==b`, `if a equ b`."""
-    at = 1
-    while at < len(words) and words[at].casefold() in {"not", "/i"}:
-        at += 1
-    given = words[at].casefold() if at < len(words) else ""
-    if given in {"exist", "defined", "errorlevel", "cmdextversion"}:
-        return at + 2
-    return at + 1 if "==" in given else at + 3
-
-
 def _unquoted(part: str) -> str:
     if part[0] in "'\"":
         return part[1:-1] if len(part) > 1 and part[-1] == part[0] else part[1:]
@@ -255,12 +234,12 @@ def _unquoted(part: str) -> str:
 
 def carried_text(words: list[str]) -> tuple[str, str] | None:
     """The text that `cmd /c` or `powershell -Command` runs, and the shell that reads it."""
-    name = _name(words[0])
+    name, shell = name_of(words[0]), shell_of(words[0])
     lowered = [word.casefold() for word in words]
-    if name == "cmd":
+    if shell == "cmd":
         place = next((index for index, word in enumerate(lowered) if word[:2] in {"/c", "/k"}), 0)
         return (" ".join([words[place][2:], *words[place + 1 :]]), "cmd") if place else None
-    if name in {"powershell", "pwsh"}:
+    if shell == "powershell":
         place = powershell_command(words)
         return (" ".join(words[place:]), "powershell") if place else None
     if name in {"invoke-expression", "iex"}:
@@ -271,14 +250,7 @@ def carried_text(words: list[str]) -> tuple[str, str] | None:
 @lru_cache(maxsize=1024)
 def may_carry(program: str) -> bool:
     """Whether a program of this name may run text of cmd or PowerShell."""
-    return _name(program) in _CARRYING
-
-
-_CARRYING = frozenset({*SHELLS, "invoke-expression", "iex"})
-
-
-def _name(word: str) -> str:
-    return word.replace("\\", "/").rpartition("/")[2].casefold().removesuffix(".exe")
+    return name_of(program) in daily.CARRYING
 
 
 def find(
@@ -297,7 +269,7 @@ def find(
 
 
 def _falls_under(floor: WindowsFloor, words: list[str], facts: OwnFacts) -> bool:
-    name = _name(words[0])
+    name = name_of(words[0]) if words else ""
     if name not in floor.programs and (floor.programs != ("*",) or name in _PRINTERS or name == "signoff"):
         return False
     flags = [word.casefold() for word in words[1:] if word[:1] in "/-"]
@@ -316,12 +288,18 @@ def _given(flag: str, given: list[str]) -> bool:
     return any(len(text) > 1 and flag.startswith(text.partition(":")[0]) for text in given)
 
 
+_RELATIVE = re.compile(r"(?![a-z]:|[/~?])")
+
+
 def _is(kind: str, word: str, facts: OwnFacts) -> bool:
     if kind == "own_process":
         return "signoff" in word.casefold() or (facts.pid is not None and word == str(facts.pid))
     path = _VARIABLE.sub(lambda match: _VALUES.get(next(filter(None, match.groups())).casefold(), "?"), word)
     path = path.replace("\\", "/").casefold().removeprefix("//?/").removeprefix("//./")
     if kind == "own":
+        path, start = path.rpartition(">")[2], facts.paths.start
+        if start is not None and _RELATIVE.match(path):
+            path = posixpath.normpath(start.replace("\\", "/").casefold() + "/" + path)
         own = [text.replace("\\", "/").casefold().rstrip("/") for text in facts.paths.own]
         return any(path == text or path.startswith(text + "/") for text in own)
     path = re.sub(r"(?:/\.)+(?=/|$)", "", re.sub(r"/+", "/", path))
@@ -349,6 +327,9 @@ _RENAMES = Rule(key="windows.alias", verdict="ask", severity="high", sentence="m
 _HIDDEN = Rule(
     key="windows.hidden", verdict="ask", severity="high", sentence="runs something that is only known when it runs"
 )
+_WRITTEN = Rule(
+    key="windows.written", verdict="ask", severity="high", sentence="runs or reads what the same text wrote"
+)
 _CMDLET = re.compile(r"[a-z]+-[a-z]\w*")
 _PLAIN_VARIABLE = re.compile(
     r"\$(?!env:(?:path|pathext|comspec|psmodulepath|node_options|python\w*|git_\w+|dotnet_startup_hooks)\Z)(?:env:)?[a-z_]\w*",
@@ -360,8 +341,6 @@ _EACH = frozenset({"foreach-object", "foreach", "%"})
 _SETS_SEARCH = re.compile(r"(?:path|pathext|comspec)=", re.I)
 _COMPARISON = re.compile(r"-[ci]?(?:eq|ne|gt|ge|lt|le|like|notlike|match|notmatch|contains|notcontains|in|notin)", re.I)
 _ENCODED = re.compile(r"[-/\u2013-\u2015](?:e|ec|enc\w*|f|file)", re.I)
-_NOWHERE = frozenset({">$null", "2>$null", "*>$null", ">nul", "2>nul", "2>&1", "1>&2"})
-_NULL = frozenset({"$null", "nul", "&1"})
 
 
 def findings(
@@ -379,15 +358,17 @@ def findings(
     """
     asking: list[Finding] = []
     judged: list[Command] = []
-    for command in script.commands:
+    texts = [_assigned([word.text for word in command.words]) for command in script.commands]
+    if daily.runs_what_it_wrote(texts, _table().names_only) or daily.is_more(texts, _looks):
+        asking.append(Finding(_WRITTEN, script.commands[-1], name_of("".join(texts[-1][:1]))))
+    for command, words in zip(script.commands, texts, strict=True):
         deadline.check()
-        words = _assigned([word.text for word in command.words])
-        rule = _asks(words, ruleset) or _secret(words, facts)
-        if rule is None and words and shows_secrets(_name(words[0]), words):
+        rule = _asks(words, ruleset) or _secret(words, facts) or (_CHANGES if daily.names_own(words, facts) else None)
+        if rule is None and words and shows_secrets(name_of(words[0]), words):
             rule = _SHOWN
         if rule is not None:
-            asking.append(Finding(rule, command, _name(words[0]) if words else ""))
-        elif words and not _harmless(words):
+            asking.append(Finding(rule, command, name_of(words[0]) if words else ""))
+        elif not words or not _harmless(words):
             judged.append(_portable(command, words))
     others = find_in(
         msgspec.structs.replace(script, commands=tuple(judged)), ruleset, facts, deadline, unknown_commands, codes
@@ -398,8 +379,8 @@ def findings(
 
 
 def _assigned(words: list[str]) -> list[str]:
-    """The words behind `$name =`."""
-    if len(words) > 2 and words[1] == "=" and _PLAIN_VARIABLE.fullmatch(words[0]):
+    """The words behind `$name =`, and behind `$name in` of a loop."""
+    if len(words) > 2 and words[1].casefold() in {"=", "in"} and _PLAIN_VARIABLE.fullmatch(words[0]):
         return words[2:]
     return words
 
@@ -410,18 +391,31 @@ _SWITCH = re.compile(r"[/-]\w{1,12}(?::\S*)?")
 
 def _portable(command: Command, words: list[str]) -> Command:
     """The command as rules know it: its program by its plain name."""
-    if _name(words[0]) in _COPIERS:
+    if not words:
+        return command
+    if name_of(words[0]) in daily.FETCHERS and _is_daily(name_of(words[0]), words):
+        words = ["curl", daily.address_of(words)]
+    elif name_of(words[0]) in _COPIERS:
         files = ["/dev/null" if word.casefold() == "nul" else word.replace("\\", "/") for word in words[1:]]
         words = ["cp", *(word for word in files if not _SWITCH.fullmatch(word))]
-    elif len(words) == len(command.words) and words[0] == _name(words[0]):
+    elif daily.is_script(words):
+        words = [daily.script_path(words[0]), *words[1:]]
+    elif len(words) == len(command.words) and words[0] == name_of(words[0]):
         return command
-    named = (Word(_name(words[0])), *map(Word, words[1:]))
+    program = words[0] if words[0][:1] == "." else name_of(words[0])
+    named = (Word(program), *map(Word, words[1:]))
     return msgspec.structs.replace(command, words=named, own=len(named))
 
 
+def _looks(words: list[str]) -> bool:
+    return carried_text(words) is None and (name_of(words[0]) in daily.FETCHERS or _harmless(words))
+
+
 def _harmless(words: list[str]) -> bool:
-    name = _name(words[0])
-    if carried_text(words) is not None or _only_looks(name, words):
+    name = name_of(words[0])
+    if daily.is_script(words) or name in daily.FETCHERS:
+        return False
+    if carried_text(words) is not None or _only_looks(name, words) or _is_daily(name, words):
         return True
     if name in _table().harmless:
         return not does_more(name, words)
@@ -432,14 +426,22 @@ def _asks(words: list[str], ruleset: RuleSet) -> Rule | None:
     """Why a command asks before rules about programs are looked at."""
     if not words:
         return None
-    name = _name(words[0])
-    if _hidden(words) or (name in SHELLS and any(map(_ENCODED.fullmatch, words[1:]))):
+    name = name_of(words[0])
+    if (_hidden(words) and not (_is_daily(name, words) or daily.is_script(words))) or (
+        name in SHELLS and any(map(_ENCODED.fullmatch, words[1:]))
+    ):
         return _HIDDEN
     if name in SHELLS and carried_text(words) is None and words[-1] not in {"/?", "-?", "-h", "-help", "--version"}:
         return _HIDDEN  # what it is fed
-    if any(_writes(word, following) for word, following in zip(words, [*words[1:], ""], strict=True)):
+    redirects = any(
+        daily.redirects_away(word, following) for word, following in zip(words, [*words[1:], ""], strict=True)
+    )
+    if redirects or daily.empties(words):
         return _WRITES
-    if name in _WRITERS and any(word[:1] not in "-/" and word.casefold() not in _NULL for word in words[1:]):
+    if name in _WRITERS and any(
+        word[:1] not in "-/" and word.casefold() not in daily.NULL and not daily.is_project_file(word)
+        for word in words[1:]
+    ):
         return _WRITES
     if name in _RENAMERS:
         return _RENAMES
@@ -448,7 +450,7 @@ def _asks(words: list[str], ruleset: RuleSet) -> Rule | None:
     if name in _EACH and destructive(tuple(map(Word, words)), name) is not None:
         return _CHANGES  # `ForEach-Object Delete` calls that method of each
     known = _table()
-    if name in known.harmless or _only_looks(name, words):
+    if name in known.harmless or _only_looks(name, words) or _is_daily(name, words):
         return None
     if name in known.changing:
         return _CHANGES
@@ -464,9 +466,16 @@ def _only_looks(name: str, words: list[str]) -> bool:
     return len(words) > 1 and words[1].casefold() in _table().looking.get(name, ())
 
 
+def _is_daily(name: str, words: list[str]) -> bool:
+    known = _table()
+    if name in known.daily:
+        return daily.is_plain(words, known.daily_options)
+    return daily.shows_value(words) or daily.sets_value(words, known.values)
+
+
 def _secret(words: list[str], facts: OwnFacts) -> Rule | None:
     """Whether a program that may show it is given a file that holds secrets."""
-    if not words or _name(words[0]) in _table().names_only:
+    if not words or name_of(words[0]) in _table().names_only:
         return None
     for word in words[1:]:
         path = _VARIABLE.sub(lambda match: _VALUES.get(next(filter(None, match.groups())).casefold(), "?"), word)
@@ -482,16 +491,9 @@ _DRIVE = re.compile(r"(?<![A-Za-z])[A-Za-z]:(?=/)")
 def _hidden(words: list[str]) -> bool:
     """Whether the program is a variable or an expression; a comparison (`$_.Length -gt 5`) runs nothing."""
     if words[0][:1] not in "$[.%@!" or words[0] == "%":
-        return bool(_BUILT_NAME.search(_name(words[0])))
+        return bool(_BUILT_NAME.search(name_of(words[0])))
     return not (words[0][:1] == "$" and len(words) > 1 and bool(_COMPARISON.fullmatch(words[1])))
 
 
 _BUILT_NAME = re.compile(r"%[^%\s]+%|![^!\s]+!|\$")
 """A variable within a name: `de%x%l`."""
-
-
-def _writes(word: str, following: str) -> bool:
-    """Whether a word redirects into a file."""
-    if ">" not in word or word.casefold() in _NOWHERE or word[:2] in {"->", "=>"}:
-        return False
-    return not (word.endswith(">") and following.casefold() in _NULL)

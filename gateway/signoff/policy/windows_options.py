@@ -1,6 +1,15 @@
 """How programs of Windows are told what to run, and options with which harmless names do more than look."""
 
 import re
+from functools import lru_cache
+
+SHELLS = {"cmd": "cmd", "powershell": "powershell", "pwsh": "powershell", "pwsh-preview": "powershell"}
+"""The shells whose text is read as that of Windows, and the language of each; any other is read as a POSIX shell."""
+
+_FOLDERS = re.compile(
+    r"(?:[a-z]:/(?:windows|program files(?: \(x86\))?)|/usr|/opt/(?:microsoft|homebrew)|/snap)/(?:[^/]+/)*|/bin/|", re.I
+)
+"""Where these shells are installed."""
 
 _DASHES = re.compile("^[/\u2013\u2014\u2015]")
 """Signs that PowerShell takes for the one before an option."""
@@ -32,3 +41,20 @@ def does_more(name: str, words: list[str]) -> bool:
 def sets_path(name: str, words: list[str]) -> bool:
     """`path x` of cmd."""
     return name == "path" and len(words) > 1
+
+
+@lru_cache(maxsize=2048)
+def name_of(program: str) -> str:
+    """The plain name of a program: without folders, case and `.exe`."""
+    return program.replace("\\", "/").rpartition("/")[2].casefold().removesuffix(".exe")
+
+
+def shell_of(program: str) -> str:
+    """The language that a shell of Windows reads, or an empty text."""
+    return SHELLS.get(name_of(program), "")
+
+
+def is_installed(program: str) -> bool:
+    """Whether it is found by its name alone or lies where such shells are installed."""
+    folder, slash, _name = program.replace("\\", "/").rpartition("/")
+    return ".." not in folder and _FOLDERS.fullmatch(folder + slash) is not None

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 from tests.unit.policy.test_parser_survives import HUGE
 
-from signoff.policy import JudgeContext, breadth, contexts, graphql, judge, sql
+from signoff.policy import JudgeContext, breadth, graphql, judge, sql
 from signoff.policy.contexts import read
 from signoff.policy.findings import find
 from signoff.policy.paths import PathFacts, is_root
@@ -21,7 +21,7 @@ from signoff.policy.predicates import helpers, indirect, inline_code, secrets, s
 from signoff.policy.python import folding
 from signoff.policy.ruleset import shipped
 from signoff.policy.seen import OwnFacts
-from signoff.policy.shell import Command, Script, Word, evaluating, source
+from signoff.policy.shell import Command, Script, Word, evaluating, source, zsh
 from signoff.policy.shell.deadline import Deadline, OutOfTimeError
 from signoff.policy.shell.embedded import shell_texts
 from signoff.policy.shell.machine import Machine
@@ -52,8 +52,8 @@ LINEAR: list[tuple[str, Callable[[str], object], str, str, int]] = [
     ("awk, slashes without a partner", lambda text: shell_texts("awk", text), "/\\", "", 7000),
     ("arithmetic that sets nothing", lambda text: evaluating._CHANGED.sub("", text), "a", "+b==1", 4000),
     ("arithmetic in open brackets", lambda text: evaluating._CHANGED.sub("", text), "a[", "==", 8000),
-    ("redirections, as zsh may read them", contexts._ZSH_ONLY.search, ">", "", 8000),
-    ("empty lines, as zsh may read them", contexts._ZSH_ONLY.search, "\n", "", 8000),
+    ("redirections, as zsh may read them", zsh.reads_otherwise, ">", "", 8000),
+    ("empty lines, as zsh may read them", zsh.reads_otherwise, "\n", "", 8000),
     ("data that is no address", breadth._HOST.search, "a", "", 8000),
     ("places to fill in", lambda text: folding._PERCENT.sub("", "%" + text), "0", "", 4000),
     ("stars", lambda text: is_root(Word(text, pattern=text), "/", PathFacts()), "*/", "", 8000),

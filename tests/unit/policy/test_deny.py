@@ -47,6 +47,14 @@ def test_only_the_star_is_special(rule: str, text: str, expected: bool) -> None:
         "x=push; git $x",
         "git push > out",
         "git push 'unclosed",
+        "git -C . push --force",
+        "git -C. push",
+        "git -c a=b --no-pager push origin",
+        "git --git-dir x/.git push",
+        "git.exe push",
+        "GIT push",
+        "sudo git -C x push",
+        "python -c 'import os; os.system(\"git -C x push\")'",
     ],
 )
 def test_the_rule_is_found_wherever_the_command_stands(command: str) -> None:
@@ -55,6 +63,33 @@ def test_the_rule_is_found_wherever_the_command_stands(command: str) -> None:
     assert (verdict.verdict, verdict.rung, verdict.setting) == ("block", "deny", "approvals.deny")
     assert verdict.rule_keys == ("deny:git push *",)
     assert "git push *" in verdict.description
+
+
+BEFORE_THE_VERB = {
+    "docker compose -f x.yml down": "docker compose down*",
+    "docker --context x compose --profile y down -v": "docker compose down*",
+    "kubectl -n prod --context x delete pod y": "kubectl delete *",
+    "kubectl delete -n prod pod y": "kubectl delete pod *",
+    "terraform -chdir=x destroy": "terraform destroy *",
+    "aws --profile x s3 rm s3://y": "aws s3 rm *",
+    "npm --prefix x publish": "npm publish *",
+    "python3 -m pip install x": "pip install *",
+    "pip3.11 install x": "pip install *",
+    "/usr/bin/pip3 --quiet install x": "pip install *",
+    "nobody-knows --loud wipe": "nobody-knows wipe",
+}
+
+
+@pytest.mark.parametrize("command", BEFORE_THE_VERB)
+def test_options_before_what_is_to_be_done_lead_past_no_rule(command: str) -> None:
+    context = JudgeContext(kind="chat", attended=True, mode="off", deny=(BEFORE_THE_VERB[command],))
+    assert judge("command", command, context).rung == "deny"
+
+
+@pytest.mark.parametrize("command", ["git log push", "git -C push status", "git --version", "git stash push"])
+def test_a_word_elsewhere_is_not_what_is_to_be_done(command: str) -> None:
+    context = JudgeContext(kind="chat", attended=True, mode="off", deny=("git push *", "git"))
+    assert judge("command", command, context).rung == "mode_off"
 
 
 @pytest.mark.parametrize("rule", ["sudo *", "sudo -u bob *", "timeout 5 *", "GIT_TRACE=1 git *", "* > out"])

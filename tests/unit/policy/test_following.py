@@ -266,3 +266,71 @@ def test_plain_words_need_no_parser() -> None:
         "f --x='a'b",
     ):
         assert plain.words(text) is None
+
+
+PARAMETERS = {
+    # how `set` is called, and what `"$@"` is from then on, when it was `o` before
+    "a b": ["a", "b"],
+    "-eu a b": ["a", "b"],
+    "-o pipefail a": ["a"],
+    "-euo pipefail a": ["a"],
+    "-oo pipefail errexit a": ["a"],
+    "+x a": ["a"],
+    "+ a": ["a"],
+    "- a": ["a"],
+    "-x -- a": ["a"],
+    "a -- b": ["a", "--", "b"],
+    "-- -x": ["-x"],
+    "--": [],
+    "-": ["o"],
+    "-eo pipefail": ["o"],
+    "-e": ["o"],
+    '"$unknown" a': [UNKNOWN],
+    '-- "$unknown"': [UNKNOWN],
+    "-Z a": [UNKNOWN],
+    "*": [UNKNOWN],
+}
+
+
+@pytest.mark.parametrize("called", PARAMETERS)
+def test_the_words_of_set_are_the_parameters(called: str) -> None:
+    assert words(f'set -- o; set {called}; run "$@"')[-1] == ["run", *PARAMETERS[called]]
+
+
+EVALUATED = [
+    # each runs what stands in x, in bash or zsh
+    "((x++))", "((++x))", "((x--))", "((x += 1))", "y=$((x++))", "y=$[x++]", "for ((x++; 0;)); do :; done",
+    "if ((x++)); then :; fi", "y[x++]=1", "y=${y[x++]}", "[[ x++ -eq 1 ]]", "((y = x, x = 1))",
+    "declare -i x; x+=1", "declare -i x+=1", 'y=(1 "$x"); ((y[1]))', 'y=(1 "$x"); ((y[1]++))',
+    'y=(1 "$x"); declare -i y; y[1]+=1', "declare -A y; y[k]=$x; ((y[k]++))", 'y=([0]="$x"); ((y[0]++))',
+    "declare -n y=v; v=$x; ((y++))", "declare -n y=v; v=$x; ((v++))", "typeset -l v=$x; ((v++))",
+    "typeset -l v; v=$x; ((v++))",
+    'a "$v"\\$"$v"; : $[ x ]', 'integer x="$x"', 'float x="$x"',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", EVALUATED)
+def test_what_a_variable_holds_is_evaluated_before_it_changes(expression: str) -> None:
+    assert ["run", "it"] in words(f"x='z[$(run it)0]'; {expression}")
+
+
+def test_an_expression_with_more_values_than_are_followed_is_not_known() -> None:
+    chain = "; ".join(f"v{number}=v{number + 1}" for number in range(100))
+    assert read(f"{chain}; v100='z[$(run it)0]'; ((v0))").opaque
+    assert not read(f"{chain}; v100=7; ((v90))").opaque
+    assert not read(f"v=({' '.join(map(str, range(200)))}); ((v[3]))").opaque
+
+
+@pytest.mark.parametrize("text", ["zsh -c 'functions[x]=\"run it\"; x'", "zsh <<< '() { x; }; =run it'"])
+def test_what_zsh_reads_otherwise_is_not_understood_inside_a_text_either(text: str) -> None:
+    assert read(text).problems
+
+
+@pytest.mark.parametrize("text", ["alias x run; x it", "csh -c 'alias x run; x it'", "fish -c 'alias x \"run\"; x it'"])
+def test_an_alias_may_be_two_words(text: str) -> None:
+    assert ["run", "it"] in words(text)
+
+
+@pytest.mark.parametrize("text", ['set -A a run it; "${a[@]}"', 'argv=(run it); "$@"'])
+def test_lists_of_other_shells_are_not_known(text: str) -> None:
+    assert read(text).commands[-1].program == UNKNOWN

@@ -345,7 +345,7 @@ def test_code_in_an_encoding_of_its_own_is_a_persons_to_read(language: str) -> N
     assert any("encoding" in line for line in odd.why)
 
 
-@pytest.mark.parametrize("shell", ["fish", "/opt/odd", "nu", "cmd.exe"])
+@pytest.mark.parametrize("shell", ["fish", "/opt/odd", "nu", "xonsh"])
 def test_rules_allow_nothing_in_a_shell_that_reads_words_otherwise(shell: str) -> None:
     assert judge("command", "ls", replace(CHAT, shell=shell)).verdict == "ask"
     zsh = replace(CHAT, shell="/bin/zsh")  # noqa: S604  # nothing runs

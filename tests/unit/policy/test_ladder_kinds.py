@@ -69,7 +69,7 @@ def test_what_is_found_in_code_makes_it_graver() -> None:
 
 def test_other_kinds_are_not_read_as_shell() -> None:
     assert judge("tool", "rm -rf /", CHAT).verdict == "ask"
-    assert judge("code", "rm -rf /", replace(CHAT, deny=("rm *",), language="python")).verdict == "ask"
+    assert judge("code", "rm -rf /", replace(CHAT, deny=("rm *",), language="ruby")).verdict == "ask"
     assert judge("code", "print(1)", replace(CHAT, deny=("*",), language="python")).verdict == "ask"
 
 
@@ -93,6 +93,10 @@ def test_other_kinds_are_not_read_as_shell() -> None:
         ".agents/skills/x/SKILL.md",
         "WARP.md",
         "crush.json",
+        ".kiro/steering/a.md",
+        ".roo\\rules\\a.md",
+        "C:\\work\\.github\\instructions\\a.md",
+        ".ki\u200bro/steering/a.md",
     ],
 )
 def test_files_that_tell_agents_how_to_behave_are_always_asked_for(path: str) -> None:
@@ -106,6 +110,24 @@ def test_files_that_tell_agents_how_to_behave_are_always_asked_for(path: str) ->
         nobody = JudgeContext(kind=kind, mode="off", bypass=True, cron_mode="approve", unattended_mode="approve")
         verdict = judge("file_write", path, nobody)
         assert (verdict.verdict, verdict.rung) == ("block", "protected")
+
+
+def test_an_operator_says_which_files_are_protected() -> None:
+    mine = replace(CHAT, mode="off", protected_files=("POLICY.md", "deploy/*.yml"))
+    for path in (
+        "POLICY.md",
+        "/srv/app/docs/policy.md",
+        "deploy/web.yml",
+        "/srv/app/deploy/a/b.yml",
+        "C:\\x\\deploy\\a.yml",
+    ):
+        assert judge("file_write", path, mine).rung == "protected"
+    assert "approvals.protected_files" in judge("file_write", "POLICY.md", mine).why[0]
+    for path in ("POLICY.mdx", "docs/deploy.yml", "web.yml"):
+        assert judge("file_write", path, mine).rung == "mode_off"
+    assert judge("file_write", "CLAUDE.md", mine).rung == "protected"
+    assert judge("file_write", "CLAUDE.md", replace(mine, protect_instructions=False)).rung == "mode_off"
+    assert judge("file_write", "POLICY.md", replace(mine, protect_instructions=False)).rung == "protected"
 
 
 def test_a_change_of_several_files_is_as_grave_as_its_gravest() -> None:

@@ -85,11 +85,11 @@ ASKED = [
     ("powershell", 'write-host "a $(ri \'b)\')"', "windows.change"),
     ("powershell", "powershell -c 'write-host \"$(ri src)\"'", "windows.change"),
     ("powershell", "git log | tee $PROFILE", "windows.write"),
-    ("powershell", "git log | Tee-Object -FilePath x", "windows.write"),
+    ("powershell", "git log | Tee-Object -FilePath C:\\x", "windows.write"),
     ("powershell", "nal gci ri; gci src", "windows.alias"),
     ("powershell", "Set-Alias gci ri; gci src", "windows.alias"),
-    ("powershell", "Get-Content a > b", "windows.write"),
-    ("cmd", "echo x >> y", "windows.write"),
+    ("powershell", "Get-Content a > ..\\b", "windows.write"),
+    ("cmd", "echo x >> %APPDATA%\\y", "windows.write"),
     ("cmd", "foo.exe delete x", "unknown.verb"),
     ("cmd", "del/q *", "windows.change"),
     ("cmd", "@rd/s/q src", "windows.change"),
@@ -126,6 +126,12 @@ def test_what_changes_something_asks(shell: str, command: str, key: str) -> None
     assert key in some.rule_keys
 
 
+def test_where_paths_begin_at_the_root_powershell_starts_the_programs_of_unix() -> None:
+    off = replace(CHAT, mode="off", shell=ASKED[0][0])
+    assert judge("command", "rm -rf /", replace(off, home="/home/ana")).rung == "floor"
+    assert judge("command", "shutdown /a", replace(off, home="C:\\Users\\ana", cwd=None)).verdict == "allow"
+
+
 @pytest.mark.parametrize("shell", ["cmd", "powershell"])
 @pytest.mark.parametrize(
     ("command", "verdict"),
@@ -151,6 +157,36 @@ def test_deny_rules_see_what_programs_carry_here_too(shell: str) -> None:
     context = replace(CHAT, shell=shell, deny=("git push *",))
     for command in ("npx git push", "python -c \"import os; os.system('git push')\""):
         assert judge("command", command, context).rung == "deny"
+
+
+OFF = replace(CHAT, mode="off")
+SPELLED = {
+    "powershell": (
+        *("powershell", "pwsh", "PowerShell", "powershell.exe", "/usr/bin/pwsh", "pwsh-preview"),
+        "C:\\Windows\\System32\\WindowsPowerShell\\v1.0\\powershell.exe",
+        "C:\\Program Files\\PowerShell\\7\\pwsh.exe",
+    ),
+    "cmd": ("cmd", "cmd.exe", "CMD.EXE", "C:\\Windows\\system32\\cmd.exe"),
+}
+
+
+@pytest.mark.parametrize(("kind", "shell"), [(kind, shell) for kind, shells in SPELLED.items() for shell in shells])
+def test_a_shell_is_known_however_it_is_spelled(kind: str, shell: str) -> None:
+    deletes, looks = {
+        "powershell": ("Remove-Item C:\\ -Recurse -Force", "Get-ChildItem C:\\"),
+        "cmd": ("rd /s /q C:\\", "dir /s"),
+    }[kind]
+    assert judge("command", deletes, replace(OFF, shell=shell)).rung == "floor"
+    assert judge("command", looks, replace(CHAT, shell=shell)).rung == "rules"
+
+
+@pytest.mark.parametrize("shell", ["./cmd.exe", "C:\\x\\pwsh.exe", "C:\\Windows\\..\\x\\cmd.exe", "/tmp/pwsh"])
+def test_a_file_that_has_the_name_of_a_shell_may_be_anything(shell: str) -> None:
+    asked = judge("command", "cd x", replace(CHAT, shell=shell))
+    assert asked.rung == "person"
+    assert f"`{shell}` may mean something else" in asked.why[0]
+    deletes = "rd /s /q C:\\" if "cmd" in shell else "Remove-Item C:\\ -Recurse"
+    assert judge("command", deletes, replace(OFF, shell=shell)).rung == "floor"
 
 
 def test_texts_inside_of_too_many_texts_are_not_allowed() -> None:

@@ -364,7 +364,11 @@ def _client_reads(seen: Seen) -> bool:
     """Whether the client is told only to read, by whichever of the tables is about it."""
     if seen.name in {"gcloud", "az"}:
         return _verb_reads(seen)
-    return only_reads(seen) or _store_reads(seen)
+    return only_reads(seen) or _store_reads(seen) or (seen.name == "aws" and _dry_run(seen))
+
+
+def _dry_run(seen: Seen) -> bool:
+    return bool(seen.flags & {"--dryrun", "--dry-run"}) and "--no-dry-run" not in seen.flags
 
 
 def _is_bare(seen: Seen) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from signoff.policy import paths
-from signoff.policy.path_classes import CLASSES
+from signoff.policy.path_classes import CLASSES, text_classes
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN, Command, Word
 from signoff.policy.shell.options import OptionSpec, arguments
@@ -238,6 +238,10 @@ _READERS = frozenset(
         "locale",
         "groups",
         "set",
+        "psql",
+        "mysql",
+        "curl",
+        "nginx",
     }
 )
 """Programs that report. Those among them that can also change things are judged by their own rules where they run."""
@@ -299,6 +303,8 @@ def _reports(words: tuple[Word, ...]) -> bool:
         operands = [word.text for word in words[1:] if not word.text.startswith("-") or name == "ip"]
         return bool(operands) and operands[0] in _CAREFUL[name] and not {"add", "del", "set", "flush"} & set(operands)
     texts = [word.text for word in words[1:]]
+    if name == "nginx":
+        return len(texts) == 1 and texts[0] in {"-t", "-T", "-v", "-V"}
     if name == "sed":
         return not any(text.startswith(("-i", "--in-place")) for text in texts)
     return name != "find" or not {"-delete", "-exec", "-execdir", "-ok", "-fprint"} & set(texts)
@@ -368,6 +374,15 @@ _OWN_RULES = frozenset(
 )
 
 
+def _copies_here(seen: Seen) -> bool:
+    """`kubectl cp web:/var/log/x .`: out of a pod, to where files of the project or scratch files are."""
+    operands = seen.operands
+    if len(operands) != 3 or operands[0].text != "cp" or ":" not in operands[1].text or UNKNOWN in operands[2].text:
+        return False
+    to, cwd, facts = operands[2], seen.cwd, seen.facts.paths
+    return ":" not in to.text and not CLASSES["outside"](to, cwd, facts) and not text_classes(to, cwd, facts)
+
+
 def _told_otherwise(seen: Seen) -> bool:
     """Commands that have a rule with a sentence of their own."""
     texts = seen.texts
@@ -386,6 +401,7 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "inner_reads": _inner_reads,
     "cluster_secret": _reads_cluster_secret,
     "cluster_dry_run": _dry_run,
+    "cluster_copies_here": _copies_here,
     "cluster_told_otherwise": _told_otherwise,
     "cluster_deletes_much": _deletes_much,
 }

@@ -1,9 +1,12 @@
 """What rules about database clients ask that the fields of a rule cannot say."""
 
+import re
 from collections.abc import Callable
 
 from signoff.policy import sql
+from signoff.policy.path_classes import CLASSES, text_classes
 from signoff.policy.seen import Seen
+from signoff.policy.shell import UNKNOWN, Word
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "psql": ("-c", "--command"),
@@ -33,10 +36,14 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
     "wrangler": ("--command",),
     "turso": (),
     "bq": (),
+    **dict.fromkeys(("vsql", "ysqlsh", "nzsql", "gsql", "yasql"), ("-c", "--command")),
+    "osql": ("-Q", "-q"),
+    "mclient": ("-s", "--statement"),
+    "ksql": ("-e", "--execute"),
 }
 """The options by which each client is given SQL."""
 
-_BEHIND_OPERAND = {"sqlite3": 1, "sqlite": 1, "duckdb": 1, "litecli": 1, "turso": 3, "bq": 1}
+_BEHIND_OPERAND = {"sqlite3": 1, "sqlite": 1, "duckdb": 1, "litecli": 1, "turso": 3, "bq": 1, "db2": 0}
 """Clients whose operands behind so many others are SQL."""
 
 _FILES = ("-f", "--file", "-i", "--input-file", "--queries-file", "-init", "--init")
@@ -69,7 +76,37 @@ def _runs(seen: Seen) -> bool:
 
 def _writes(seen: Seen) -> bool:
     effects = _effects(seen)
-    return "writes" in effects and not effects & {"destroys", "runs"}
+    return "writes" in effects and not effects & {"destroys", "runs"} and not _adds_here(seen)
+
+
+_ADDS = re.compile(
+    r"\s*(?:create\s+(?:temp(?:orary)?\s+)?(?:table|view|(?:unique\s+)?index)\b|insert\s+into\b"
+    r"|copy\b[^']*\bto\s+'(?P<file>[^']+)'\s*(?:\([^']*\))?\s*\Z)",
+    re.I,
+)
+
+
+def _adds_here(seen: Seen) -> bool:
+    """Tables and rows that are added to a database in memory or in a file of the project, or copied out into one."""
+    if seen.name not in {"sqlite3", "sqlite", "duckdb"}:
+        return False
+    files = [word.text for word in seen.operands[:1] if word.text != ":memory:"]
+    for part in (part for text in _texts(seen) for part in text.split(";")):
+        if sql.effect(part) == "reads":
+            continue
+        found = _ADDS.match(part)
+        if found is None:
+            return False
+        files += [found["file"]] if found["file"] else []
+    return all(_is_here(file, seen) for file in files)
+
+
+def _is_here(file: str, seen: Seen) -> bool:
+    """A path within the project or to a scratch file, that decides nothing."""
+    if "://" in file or UNKNOWN in file:
+        return False
+    word, facts = Word(file), seen.facts.paths
+    return not CLASSES["outside"](word, seen.cwd, facts) and not text_classes(word, seen.cwd, facts)
 
 
 def _unknown_sql(seen: Seen) -> bool:

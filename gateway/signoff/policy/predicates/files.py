@@ -172,7 +172,6 @@ _NOT_SYSTEM = re.compile(
     r"/(?:private/)?(?:var/(?:tmp|folders)|proc/(?:self|\d+)/fd|usr/local/(?:share|src)"
     r"|opt/(?:homebrew|hostedtoolcache))(?:/|\Z)"
 )
-_NAMED_PROGRAM = re.compile(r"(?:^|/)(?:node_modules/\.bin|\.?venv/bin|vendor/bin)/[^/]+\Z")
 _SAMPLE = re.compile(r"(?:^|/)[\w.-]*env[\w.-]*(?:example|sample|template|dist)\Z", re.I)
 _ORDER = (
     ("startup", "startup_file"),
@@ -185,7 +184,8 @@ _ORDER = (
 
 
 def sort_of(word: Word, seen: Seen) -> str:
-    """The first class a file belongs to: startup, ssh, policy, secret, system, programs, or an empty text."""
+    """The first class a file belongs to: startup, ssh, policy, secret, system, programs, outside (of the folder the
+    action starts in, where that is known), or an empty text."""
     facts, cwd = seen.facts.paths, seen.cwd
     if is_inside(word, cwd, facts):
         return ""
@@ -196,9 +196,11 @@ def sort_of(word: Word, seen: Seen) -> str:
                 return name
     if CLASSES["root"](word, cwd, facts):
         return "system"
-    if _NAMED_PROGRAM.search(word.text):
-        return "programs"
-    return "system" if CLASSES["outside"](word, cwd, facts) and _in_system_area(word.text, cwd, facts.home) else ""
+    if not CLASSES["outside"](word, cwd, facts):
+        return ""
+    if _in_system_area(word.text, cwd, facts.home):
+        return "system"
+    return "outside" if CLASSES["elsewhere"](word, cwd, facts) else ""
 
 
 @lru_cache(maxsize=4096)
@@ -233,6 +235,11 @@ def _lands_on(name: str) -> Callable[[Seen], bool]:
 
 def _lands_on_secret(seen: Seen) -> bool:
     return "secret" in _sorts_written(seen) and not _fills_in_sample(seen)
+
+
+def _lands_outside(seen: Seen) -> bool:
+    """`ln -s ../data` alone makes the link here."""
+    return "outside" in _sorts_written(seen) and not (seen.name in {"ln", "gln"} and len(seen.operands) < 2)
 
 
 def _redirects_to(name: str) -> Callable[[Seen], bool]:
@@ -332,7 +339,15 @@ def _settings_change(seen: Seen) -> bool:
 
 
 def _dd_discards(seen: Seen) -> bool:
-    return all(word.text in {"/dev/null", "/dev/stdout", "/dev/zero"} for word in _of(seen))
+    return all(word.text in {"/dev/null", "/dev/stdout", "/dev/zero"} or _is_scratch(word.text) for word in _of(seen))
+
+
+_SCRATCH = re.compile(r"/(?:var/)?tmp/(?!.*\.\.)[^" + UNKNOWN + "]+")
+
+
+def _is_scratch(path: str) -> bool:
+    """A file in a folder for scratch files, named whole."""
+    return _SCRATCH.fullmatch(path) is not None
 
 
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
@@ -342,12 +357,14 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "lands_on_secret": _lands_on_secret,
     "lands_on_system": _lands_on("system"),
     "lands_on_programs": _lands_on("programs"),
+    "lands_outside": _lands_outside,
     "redirects_to_startup": _redirects_to("startup"),
     "redirects_to_ssh": _redirects_to("ssh"),
     "redirects_to_policy": _redirects_to("policy"),
     "redirects_to_secret": _redirects_to("secret"),
     "redirects_to_system": _redirects_to("system"),
     "redirects_to_programs": _redirects_to("programs"),
+    "redirects_outside": _redirects_to("outside"),
     "output_option_sensitive": _output_option_sensitive,
     "redirect_empties": _redirect_empties,
     "archive_absolute": _archive_absolute,
@@ -360,5 +377,5 @@ def _lands_on_some(seen: Seen) -> bool:
     return any(_sorts_written(seen))
 
 
-_LANDS = ("startup", "ssh", "policy", "secret", "system", "programs")
-NEEDS: dict[str, Callable[[Seen], bool]] = dict.fromkeys([f"lands_on_{name}" for name in _LANDS], _lands_on_some)
+_LANDS = ("on_startup", "on_ssh", "on_policy", "on_secret", "on_system", "on_programs", "outside")
+NEEDS: dict[str, Callable[[Seen], bool]] = dict.fromkeys([f"lands_{name}" for name in _LANDS], _lands_on_some)

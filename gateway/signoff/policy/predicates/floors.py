@@ -63,6 +63,24 @@ def _moves_system(seen: Seen) -> bool:
     )
 
 
+def _moves_home(seen: Seen) -> bool:
+    """A home folder itself; to move what is in it is a person's choice."""
+    facts, cwd = seen.facts.paths, seen.command.cwd
+    return any(word.pattern is None and paths.is_home(word, cwd, facts) for word in copying.moved(seen.words))
+
+
+def _moves_home_content(seen: Seen) -> bool:
+    """All that is in a home folder, or the home folder of another user."""
+    facts, cwd = seen.facts.paths, seen.command.cwd
+    return any(
+        (word.pattern is not None and paths.is_home(word, cwd, facts)) or _HOME.fullmatch(word.text)
+        for word in copying.moved(seen.words)
+    )
+
+
+_HOME = re.compile(r"/+(?:home|Users)/+[^/]+/*(?:\*)?")
+
+
 def _moves_own(seen: Seen) -> bool:
     """A folder in which our state lies is moved away; what is moved into one is nobody's harm."""
     return any(paths.holds_own(word, seen.cwd, seen.facts.paths) for word in copying.moved(seen.words))
@@ -165,6 +183,8 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "last_is_disk": _last_is_disk,
     "moves_system": _moves_system,
     "moves_own": _moves_own,
+    "moves_home": _moves_home,
+    "moves_home_content": _moves_home_content,
     "copies_own": _copies_own,
     "kills_everything": _kills_everything,
     "kills_own": _kills_own,

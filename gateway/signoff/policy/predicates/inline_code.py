@@ -245,8 +245,19 @@ def _code_starts_programs(seen: Seen) -> bool:
     return False
 
 
+_ALIAS = re.compile(r"-[AMX](?::[\w.-]+)+")
+
+
+def _runs_alias(seen: Seen) -> bool:
+    """`clojure -M:test`, `clj -X:build:prod`: what the project's own file names, though its letters look like `-e`."""
+    words = [word.text for word in seen.words[1:]]
+    return bool(words) and all(map(_ALIAS.fullmatch, words))
+
+
 def _code_does_more(seen: Seen) -> bool:
     """Code in a scripting language that may do more than print."""
+    if seen.name in {"clojure", "clj"} and _runs_alias(seen):
+        return False
     for code in seen.command.code:
         if code.language in _SCRIPTING and not only_prints(code.language, code.text):
             return True

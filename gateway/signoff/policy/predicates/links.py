@@ -54,7 +54,7 @@ def _behind(word: Word, seen: Seen) -> Iterator[Word]:
 
 
 def _decides(word: Word, seen: Seen) -> bool:
-    return any(sort_of(behind, seen) for behind in _behind(word, seen))
+    return any(sort_of(behind, seen) not in {"", "outside"} for behind in _behind(word, seen))
 
 
 def _redirects_by_link(seen: Seen) -> bool:

@@ -113,6 +113,8 @@ def _operands(seen: Seen) -> Iterator[Word]:
         yield from operands[:1]
     elif name == "history" and seen.flags & {"-a", "-w"}:
         yield from seen.words[2:3]
+    elif name in _LAST:
+        yield from operands[-1:]
     elif name in _COPY_NAMES:
         for word in operands[-1:]:
             yield from (word, Word(f"{word.text.rstrip('/')}/x"))
@@ -137,9 +139,29 @@ _COPY_NAMES = frozenset({"copy", "copy_if_different", "copy_directory", "rename"
 """What `cmake -E` copies with."""
 
 
-_WRITE_OPERANDS = _COPY_NAMES | frozenset(
-    {"git", "split", "gsplit", "csplit", "gcsplit", "script", "mkfifo", "mknod", "history", "curl", "wget", "aria2c"}
-    | {"patch"}
+_LAST = frozenset({"objcopy", "strip", "convert", "magick", "ffmpeg", "sox", "inkscape", "pdftotext", "pngquant"})
+"""Programs that write the last of their operands."""
+
+_WRITE_OPERANDS = (
+    _COPY_NAMES
+    | _LAST
+    | frozenset(
+        {
+            "git",
+            "split",
+            "gsplit",
+            "csplit",
+            "gcsplit",
+            "script",
+            "mkfifo",
+            "mknod",
+            "history",
+            "curl",
+            "wget",
+            "aria2c",
+        }
+        | {"patch"}
+    )
 )
 """Programs that write what stands among their operands."""
 
@@ -185,11 +207,7 @@ def _writes_what_matters(seen: Seen) -> bool:
 
 def _unpacks_over_home(seen: Seen) -> bool:
     """A home folder itself as the place to unpack or patch in: which files that changes stands in the archive."""
-    words: list[Word] = []
-    if seen.name in {"tar", "gtar", "bsdtar"} and _unpacks(seen):
-        words = values_of(seen, ("-C", "--directory", "--one-top-level"))
-    elif seen.name in {"unzip", "7z", "7za", "patch", "unsquashfs", "cpio", "unrar", "ar", "bsdunzip"}:
-        words = values_of(seen, ("-d", "-o", "--directory", "-D"))
+    words = _unpacked_into(seen)
     facts = seen.facts.paths
     places = words or ([Word(seen.cwd)] if seen.cwd is not None and _unpacks_here(seen) else [])
     return any(
@@ -200,12 +218,65 @@ def _unpacks_over_home(seen: Seen) -> bool:
     )
 
 
+_TARS = frozenset({"tar", "gtar", "bsdtar", "star", "tarsnap"})
+_PLACES: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(_TARS, ("-C", "--directory", "--one-top-level")),
+    **dict.fromkeys(("unzip", "7z", "7za", "7zz", "patch", "unsquashfs", "bsdunzip"), ("-d", "-o", "--directory")),
+    "cpio": ("-D", "--directory"),
+    "ar": ("--output",),
+    "unrar": ("-op",),
+    "unar": ("-o", "-output-directory"),
+    "jar": ("-C", "--dir"),
+    "cabextract": ("-d", "--directory"),
+    "innoextract": ("-d", "--output-dir"),
+    "msiextract": ("-C", "--directory"),
+    "ouch": ("-d", "--dir"),
+    "aunpack": ("-X", "--extract-to"),
+    "atool": ("-X", "--extract-to"),
+    "patool": ("--outdir",),
+    "dar": ("-R", "--fs-root"),
+    "stow": ("-t", "--target"),
+}
+"""The options that name where a program unpacks."""
+
+_BY_VERB = {
+    **dict.fromkeys(("7z", "7za", "7zz", "unrar", "arj", "unace"), ("x", "e")),
+    "ar": ("x",),
+    "jar": ("x", "xf", "xvf", "xfv"),
+    "asar": ("extract", "e"),
+    "patool": ("extract",),
+    "ouch": ("decompress", "d"),
+}
+"""The first words with which these unpack."""
+
+_EXTRACTING = ("-x", "-X", "-R", "-e", "--extract", "--vextract", "--raw-extract", "--control")
+_BEHIND_ARCHIVE = frozenset({"unrar", "arj", "unace", "asar", "dpkg", "dpkg-deb", "tarfile", "zipfile"})
+"""Programs that are told of the place behind the archive."""
+
+
+def _unpacked_into(seen: Seen) -> list[Word]:
+    """Where it is told to unpack."""
+    if seen.name in _TARS and not _unpacks(seen):
+        return []
+    words = values_of(seen, _PLACES.get(seen.name, ()))
+    if seen.name in _BEHIND_ARCHIVE and _unpacks_here(seen):
+        words += seen.operands[(2 if seen.name in _BY_VERB else 1) :]
+    return words
+
+
 def _unpacks_here(seen: Seen) -> bool:
-    if seen.name in {"tar", "gtar", "bsdtar"}:
+    """Whether it unpacks, where no place is told."""
+    if seen.name in _TARS:
         return _unpacks(seen)
-    if seen.name in {"7z", "7za"}:
-        return seen.texts[:1] in (["x"], ["e"])
-    return seen.name in {"unzip", "bsdunzip"} and not seen.has("-l", "-t", "-p", "-v", "-Z")
+    if seen.name in _BY_VERB:
+        return seen.texts[:1] != [] and seen.texts[0] in _BY_VERB[seen.name]
+    if seen.name in {"dpkg", "dpkg-deb", "tarfile", "zipfile"}:
+        return seen.has(*_EXTRACTING)
+    if seen.name in {"cpio", "pax"}:
+        return any(re.fullmatch(r"-[ir][a-np-z]*", word.text) for word in seen.words)
+    return seen.name in {"unar", "dtrx", "aunpack", "cabextract"} or (
+        seen.name in {"unzip", "bsdunzip"} and not seen.has("-l", "-t", "-p", "-v", "-Z")
+    )
 
 
 PREDICATES: dict[str, Callable[[Seen], bool]] = {

@@ -20,6 +20,9 @@ _ARCHIVE = re.compile(
 )
 
 
+_WITH = ("--with", "--with-requirements", "--with-editable")
+
+
 def _from_elsewhere(seen: Seen) -> bool:
     """A package named by an address or as an archive, not by its name in the usual registry."""
     names = (
@@ -28,7 +31,7 @@ def _from_elsewhere(seen: Seen) -> bool:
         *(
             value.text
             for value in seen.values(
-                "-r", "--requirement", "-c", "--constraint", "-e", "--editable", "--git", "--with", "--from"
+                "-r", "--requirement", "-c", "--constraint", "-e", "--editable", "--git", "--from", *_WITH
             )
         ),
     )
@@ -93,6 +96,19 @@ def _runs_known_tool(seen: Seen) -> bool:
     if any(UNKNOWN in name for name in names):
         return False
     return all(_plain_name(name) in _known_tools() or name.startswith(("./", "../")) for name in names)
+
+
+def _runs_added(seen: Seen) -> bool:
+    """`uv run --with x x`: what is run is no file, nor a program that is known, but what the package brings."""
+    added = [_plain_name(name.strip()) for value in seen.values("--with") for name in value.text.split(",")]
+    unknown = {name.replace("-", "_") for name in added if name not in _known_tools()}
+    if not unknown:
+        return False
+    program, *rest = [word.text for word in seen.command.words[seen.command.own :]] or [UNKNOWN]
+    if re.fullmatch(r"(?:.*/)?python[\d.]*", program):
+        module = rest[rest.index("-m") + 1 :] if "-m" in rest else []
+        return bool(module) and module[0].partition(".")[0].replace("-", "_") in unknown
+    return "/" not in program and "." not in program and program not in _known_tools()
 
 
 _CREATE = re.compile(
@@ -208,7 +224,7 @@ def _does_not_install(seen: Seen) -> bool:
         return True
     if texts[0] == "run" or texts[:2] == ["tool", "run"]:
         return seen.name not in {"pipx", "uv", "cargo"} or (
-            seen.name in {"uv", "cargo"} and not seen.values("--with", "--from")
+            seen.name in {"uv", "cargo"} and not seen.values("--from", *_WITH)
         )
     return texts[0] in _NOT_INSTALLING
 
@@ -324,6 +340,7 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "package_from_elsewhere": _from_elsewhere,
     "package_node_from_elsewhere": _node_from_elsewhere,
     "package_known_tool": _runs_known_tool,
+    "package_runs_added": _runs_added,
     "package_creates_known": _creates_known,
     "package_other_index": _other_index,
     "package_go_runs_remote": _go_runs_remote,

@@ -89,11 +89,11 @@ def _runs_downloaded(seen: Seen) -> bool:
     if word is None:
         return False
     path = absolute(word.text, seen.cwd)
-    return path in files or (path.startswith(folders) and _runs_script(seen))
+    return path in files or (path.startswith(folders) and runs_script(seen))
 
 
-def _runs_script(seen: Seen) -> bool:
-    """A script or program of a repository that was just cloned; not what projects are built and started with."""
+def runs_script(seen: Seen) -> bool:
+    """A script or program of what was just fetched; not what projects are built and started with."""
     return (seen.name.startswith("./") or seen.name in SHELLS) and not _PROJECT_TOOL.search(seen.name)
 
 

@@ -121,13 +121,18 @@ def _filter_prints_secret(seen: Seen) -> bool:
 _QUOTED = re.compile(r"'([^'\n]{2,400})'|\"([^\"\n]{2,400})\"")
 
 
+_LOADS = re.compile(r"(?:load|read|scan|file)\w*\(\s*\Z")
+"""What stands before the name of a file that a function opens: `load_str(`, `read_text(`."""
+
+
 def _statement_names_secret(seen: Seen) -> bool:
     """A statement or a filter that names a secret file in quotes: `select * from read_text('~/.ssh/id_rsa')`."""
     texts = [word.text for word in seen.words[1:]]
     if seen.command.stdin:
         texts.append(seen.command.stdin)
     return any(
-        "/" in name and CLASSES["secret_file"](Word(name), seen.cwd, seen.facts.paths)
+        ("/" in name or _LOADS.search(text, 0, match.start()) is not None)
+        and CLASSES["secret_file"](Word(name), seen.cwd, seen.facts.paths)
         for text in texts
         for match in _QUOTED.finditer(text)
         for name in match.groups()

@@ -359,7 +359,20 @@ def _expanded(seen: Seen) -> str:
     plain = _unquoted(seen)
     if _NAMES_SECRET_FILE.search(plain):
         plain = _READ_INSIDE.sub(lambda match: match.group("other") or "$TOKEN", plain)
-    return plain if _SECRET_VARIABLE.search(plain) else ""
+    return plain if _SECRET_VARIABLE.search(plain) or ("${!" in plain and _by_its_name(seen.script, plain)) else ""
+
+
+_INDIRECT = re.compile(r"\$\{!(\w+)")
+
+
+def _by_its_name(script: Script, plain: str) -> bool:
+    """`x=API_TOKEN; echo ${!x}`: a secret by the name that another variable was given in the same text."""
+    names = set(_INDIRECT.findall(plain))
+    return any(
+        name in names and SECRET_VARIABLE_NAME.fullmatch(value) is not None
+        for command in script.commands
+        for name, value in (*command.assignments, *(word.text.partition("=")[::2] for word in command.words[1:]))
+    )
 
 
 def _address_holds_secret(seen: Seen) -> bool:

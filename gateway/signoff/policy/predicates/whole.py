@@ -256,6 +256,8 @@ def prints_environment(command: Command) -> bool:
     if name not in _DUMPERS:
         return False
     texts = [word.text for word in command.own_words[1:]]
+    if name == "set":
+        return not texts  # `-x` and `-p` mean something else to it
     if name in _SHELL_DUMPERS:
         return all(text in {"-p", "-x", "-0", "--null", "-px", "-xp"} for text in texts)
     if name in {"env", "genv"}:

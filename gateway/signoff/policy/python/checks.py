@@ -322,9 +322,17 @@ def _is_destructive(text: str) -> bool:
 
 
 def _hard_reset(seen: Seen) -> bool:
-    """Words of git that drop work."""
+    """Words of git that drop work, or the arguments that do."""
+    if seen.call.argument(None, "working_tree") == (True,):
+        return True
     texts = set(seen.texts())
     return bool(texts & {"--hard", "-f", "--force", "-fd", "-fdx", "-D"})
+
+
+def _names_no_file(seen: Seen) -> bool:
+    """No file is named, or one that is looked for: it is the `.env` that is found."""
+    values = seen.call.argument(0, "dotenv_path") or ()
+    return all((isinstance(value, Ref) and value.name == "dotenv.find_dotenv") or value is None for value in values)
 
 
 def _only_reads(seen: Seen) -> bool:
@@ -401,6 +409,7 @@ CHECKS: dict[str, Callable[[Seen], bool]] = {
     "unknown_name": _unknown_name,
     "destructive_sql": _destructive_sql,
     "hard_reset": _hard_reset,
+    "names_no_file": _names_no_file,
     "only_reads": _only_reads,
     "loopback_host": _loopback_host,
     "open_to_all": _open_to_all,

@@ -1,6 +1,7 @@
 """Constants folded: the values of operations, items and attributes whose operands are known."""
 
 import ast
+import builtins
 import re
 from collections.abc import Callable, Iterable
 from itertools import islice
@@ -42,6 +43,8 @@ def canonical(name: str) -> str:
     head, dot, rest = name.partition(".")
     if head in {"builtins", "__builtins__", "__builtin__"} and dot:
         return rest
+    if rest[:8] == "__self__" and hasattr(builtins, head):
+        return rest[9:] or "builtins"  # what a built-in function belongs to
     if head in {"io", "codecs", "posix", "nt", "_pickle", "cPickle", "posixpath", "ntpath", "__main__"}:
         return _RENAMED.get(name) or (_MODULES[head] + dot + rest if head in _MODULES else name)
     return _RENAMED.get(name, name)

@@ -9,11 +9,10 @@ from typing import Literal
 import msgspec
 
 from signoff.policy.shell.model import Place, Word
+from signoff.policy.shell.names import without_version
 from signoff.policy.shell.options import Marks, OptionSpec, arguments
 
 Change = Literal["nothing", "who", "where", "what"]
-
-_VERSION = re.compile(r"[\d.]+$|\.exe$")
 
 
 class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -26,6 +25,7 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     long_pairs: tuple[str, ...] = ()
     long_single: bool = False
     skip: int = 0
+    skips: Literal["any", "first", "number"] = "any"
     only_behind: str = ""
     assignments: bool = False
     inner: Literal[
@@ -170,10 +170,10 @@ def _rows(program: str) -> _Rows:
     """The rows of a program: by its last name, else without its version, else as a folder without case has it."""
     name = program.rpartition("/")[2]
     known = table()
-    rows = known.get(name) or known.get(_VERSION.sub("", name)) or ()
+    rows = known.get(name) or known.get(without_version(name)) or ()
     if not rows:
         folded = unicodedata.normalize("NFKC", name).casefold()
-        rows = known.get(folded) or known.get(_VERSION.sub("", folded)) or ()
+        rows = known.get(folded) or known.get(without_version(folded)) or ()
     if not rows:
         return _NONE
     starts = frozenset(start for row in rows for start in row.starts)

@@ -99,11 +99,29 @@ def _unset(machine: Machine, words: Words, _io: Io) -> None:
             machine.scope.unset_function(word.text, surely=surely)
 
 
+_SIGNS = frozenset("-+")
+_SET_LETTERS = frozenset("abefhkmnoptuvxBCEHPT")
+
+
 def _set(machine: Machine, words: Words, _io: Io) -> None:
-    texts = [word.text for word in words]
-    if "--" in texts:
-        known = not machine.unsure and not any(word.many for word in words)
-        machine.scope.positional = tuple(texts[texts.index("--") + 1 :]) if known else None
+    """`set -eu a b`: what stands behind the options are the parameters from then on, where something does."""
+    place, clear, marked = 1, True, False
+    while place < len(words) and not marked and words[place].text[:1] in _SIGNS:
+        text = words[place].text
+        place += 1
+        marked = text in {"-", "--"}
+        clear = clear and (marked or _SET_LETTERS.issuperset(text[1:]))
+        for _name in range(0 if marked else text.count("o")):
+            if place < len(words) and words[place].text[:1] not in {"", "-", "+"}:
+                place += 1
+    if not clear and "A" in text:
+        machine.scope.forget("".join(word.text for word in words[place : place + 1]))  # an array of other shells
+    # A word that is not known may be an option, or end them.
+    read = words[:place] if marked else words[: place + 1]
+    clear = clear and not any(word.text.startswith(UNKNOWN) for word in read)
+    if place < len(words) or (marked and text == "--") or not clear:
+        known = clear and not machine.unsure and not any(word.many or word.pattern is not None for word in words)
+        machine.scope.positional = tuple(word.text for word in words[place:]) if known else None
 
 
 def _shift(machine: Machine, words: Words, _io: Io) -> None:
@@ -113,6 +131,9 @@ def _shift(machine: Machine, words: Words, _io: Io) -> None:
 
 
 def _define(machine: Machine, words: Words, _io: Io) -> None:
+    if len(words) > 2 and not any("=" in word.text for word in words[1:]):
+        name, *rest = (word.text for word in words[1:] if word.text[:1] != "-")
+        machine.scope.aliases[name] = " ".join(rest)  # as csh and fish write it; others only show both
     for word in words[1:]:
         name, equals, value = word.text.partition("=")
         if equals and not name.startswith("-"):
@@ -178,6 +199,8 @@ EFFECTS: dict[str, Callable[[Machine, Words, Io], None]] = {
     "shift": _shift,
     "alias": _define,
     "export": _assign_words,
+    "integer": _assign_words,
+    "float": _assign_words,
     "declare": _assign_words,
     "typeset": _assign_words,
     "local": _assign_words,

@@ -1,7 +1,7 @@
 """Text that the shell evaluates once more: arithmetic, subscripts that builtins take, prompts."""
 
 import re
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Protocol
 
 from signoff.policy.shell.deadline import Deadline
@@ -20,13 +20,15 @@ _CHANGED = re.compile(
     r"(?<!\w)([A-Za-z_]\w*+)(?:\[[^\]]{0,200}+\])?\s*+(?:(?:[-+*/%&|^]|<<|>>)?=(?!=)|\+\+|--)"
     r"|(?:\+\+|--)\s*+([A-Za-z_]\w*+)"
 )
-_MAX_NAMES = 64
 _MAX_ROUNDS = 64
-"""So many values are followed from one expression: variables may name each other in a ring."""
+"""So many values are followed from one expression: variables may name each other in a ring. Where there are more, what
+they run is not known."""
 
 _NAMES_TAKEN = frozenset({"unset", "read", "mapfile", "readarray", "wait", "getopts", "test", "[", "printf"})
 _TESTING = frozenset({"test", "["})
-_DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly"})
+_NUMBERS = frozenset({"integer", "float"})
+"""zsh's `declare -i`, by names of their own."""
+_DECLARING = frozenset({"declare", "typeset", "local", "export", "readonly", *_NUMBERS})
 _COMPLETING_OPTIONS = OptionSpec(short_values="AoGWFCXPSV")
 _DECLARING_OPTIONS = OptionSpec()
 
@@ -44,25 +46,35 @@ class Reader(Protocol):
     def expand(self, text: str) -> None:
         """Read the substitutions in a text that the shell expands as between double quotes."""
 
+    def note_opaque(self, what: str) -> None:
+        """Code that only exists when the text runs."""
+
     def may_fail(self) -> None:
         """Arithmetic that may make no sense: then the shell drops the rest of the line, whatever it would set."""
 
 
 def arithmetic(machine: Reader, text: str) -> None:
-    """Follow an expression: substitutions in it, and in the values of the variables it names."""
+    """Follow an expression: substitutions in it, and in the values of the variables and arrays it names."""
     seen: set[str] = set()
     todo = [text]
-    while todo and len(seen) < _MAX_ROUNDS:
+    while todo:
         machine.deadline.check()
         current = todo.pop()
-        if current in seen:
+        names = _NAME.findall(current)
+        if not names or current in seen:  # a number runs nothing
             continue
+        if len(seen) >= _MAX_ROUNDS:
+            machine.note_opaque("arithmetic")
+            break
         seen.add(current)
         if "$(" in current or "`" in current:
             machine.expand(current)
             machine.may_fail()
-        for name in islice(_NAME.finditer(current), _MAX_NAMES):
-            todo += machine.scope.values.get(name.group(), ())
+        for name in names:
+            todo += machine.scope.values.get(name, ())
+            todo += machine.scope.placed.get(name, ())
+            for elements in machine.scope.arrays.get(name, ()):
+                todo += elements or ()
 
 
 def drain(machine: Reader) -> None:
@@ -113,19 +125,21 @@ def _subscript(machine: Reader, text: str, *, changes: bool = True) -> None:
 def _declared(machine: Reader, words: tuple[Word, ...]) -> None:
     """`declare 'a[...]=1'`, and with `-i` or `-n` the values, which are expressions or names with subscripts."""
     given = arguments(words, _DECLARING_OPTIONS)
-    evaluates = given.has("-i", "-n")
+    counts = given.has("-i") or words[0].text in _NUMBERS
+    evaluates = counts or given.has("-n")
     for _place, word in given.operands:
         target, equals, value = word.text.partition("=")
         _subscript(machine, target)
-        if given.has("-i"):
-            machine.scope.integers.add(target.partition("[")[0].rstrip("+"))
+        if counts:
+            machine.scope.count(target.partition("[")[0].rstrip("+"))
         if evaluates and equals:
             arithmetic(machine, value)
         if value[:1] == "(" and value[-1:] == ")":
             machine.evaluate_elements(value)
-        if given.has("-i", "-n", "-u", "-l", "-c"):
+        if evaluates or given.has("-u", "-l", "-c"):
             machine.scope.change(target)
             if given.has("-n") and value.isidentifier():
+                machine.scope.place(target, (value,))
                 machine.scope.change(value)
 
 

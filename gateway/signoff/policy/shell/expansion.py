@@ -202,8 +202,7 @@ def _others(host: Host, node: tree_sitter.Node, quoted: bool) -> Alternatives:
 def visit(host: Host, node: tree_sitter.Node, *, arithmetic: bool = False) -> None:
     """Read the substitutions inside a node whose own value does not matter (arithmetic, tests, subscripts), and what
     the variables of an arithmetic expression hold."""
-    if arithmetic:
-        host.change(text_of(node, host.source))
+    changing = [node] if arithmetic else []
     todo = [(node, arithmetic)]
     while todo:
         host.deadline.check()
@@ -215,11 +214,14 @@ def visit(host: Host, node: tree_sitter.Node, *, arithmetic: bool = False) -> No
             for child in current.children:
                 for pieces in evaluate(host, child):
                     host.evaluate_again("".join(piece.text for piece in pieces))
+            changing.append(current)
         else:
             if not inside and kind in {"arithmetic_expansion", "subscript"}:
                 inside = True
-                host.change(text_of(current, host.source))
+                changing.append(current)
             todo += [(child, inside) for child in reversed(current.children)]
+    for changed in changing:  # `x++` evaluates what x holds before it changes that
+        host.change(text_of(changed, host.source))
 
 
 def _visited_leaf(host: Host, node: tree_sitter.Node, inside: bool) -> bool:

@@ -65,6 +65,8 @@ class Scope:
         self.exported: set[str] = {"HOME", "PATH"}
         self.integers: set[str] = set()
         self.integer_values: list[str] = []
+        self.placed: dict[str, tuple[str, ...]] = {}
+        """What was put where it is not followed: into elements, and into variables that change what they are given."""
         self.input: tuple[str | None] | None = None
 
     def copy(self) -> "Scope":
@@ -84,6 +86,7 @@ class Scope:
         # An attribute counts from the place on where it is set anywhere, since nothing is lost by that.
         other.integers = self.integers
         other.integer_values = self.integer_values
+        other.placed = self.placed
         other.input = self.input
         return other
 
@@ -104,6 +107,7 @@ class Scope:
         self.arrays.pop(name, None)
         self.note_values(name, values)
         if name in self.changing or any(len(value) > MAX_VALUE_CHARS for value in values):
+            self.place(name, values)
             values = (UNKNOWN,)
         kept = () if surely else self.values.get(name, (UNKNOWN,))
         merged = tuple(dict.fromkeys((*values, *kept)))
@@ -118,8 +122,22 @@ class Scope:
         if name in self.integers or name in INTEGERS:
             self.integer_values += values[:MAX_VALUES]
 
+    def place(self, name: str, values: Values) -> None:
+        """Keep values that are not followed, since arithmetic may evaluate them all the same."""
+        told = tuple(value for value in values if value != UNKNOWN and not value.isdecimal())
+        if told:
+            self.placed[name] = (*self.placed.get(name, ()), *told)[:MAX_ELEMENTS]
+
+    def count(self, name: str) -> None:
+        """The variable gets the integer attribute: `+=` then evaluates what it holds as well."""
+        self.integers.add(name)
+        self.integer_values += (*self.values.get(name, ()), *self.placed.get(name, ()))
+        self.integer_values += [value for elements in self.arrays.get(name, ()) for value in elements or ()]
+
     def fill(self, name: str, elements: Values, *, surely: bool) -> None:
         """Set an array; when it is not sure that this runs, the former elements stay possible."""
+        if name == "argv":
+            self.positional = None  # zsh has the parameters by this name
         before = self.elements_of(name) or ((),)
         self.note_values(name, elements)
         self.assign(name, elements[:1] or ("",), surely=surely)
@@ -159,6 +177,7 @@ class Scope:
     def change(self, name: str) -> None:
         """From now on the variable does not hold what it is given: another one stands behind it, or it changes it."""
         self.changing.add(name)
+        self.place(name, self.values.get(name, ()))
         self.forget(name)
 
     def unset(self, name: str, *, surely: bool) -> None:

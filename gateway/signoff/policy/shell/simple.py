@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from signoff.policy.shell import carriers, effects, embedded, evaluating, quoting, unwrapping
+from signoff.policy.shell import carriers, effects, embedded, evaluating, quoting, unwrapping, zsh
 from signoff.policy.shell.carriers import Carrier
 from signoff.policy.shell.deadline import TooManyWordsError
 from signoff.policy.shell.machine import Io, Machine
@@ -296,6 +296,8 @@ def _run_inner(machine: Machine, carrier: Carrier, seen: Words, inner: Inner, io
             return None
         if UNKNOWN in text and carrier.inner != "definitions":
             machine.note_opaque(seen[0].text)
+        if seen[0].text.rpartition("/")[2][:3] == "zsh" and zsh.reads_otherwise(text):
+            machine.problems.setdefault(zsh.ZSH_ONLY)
         if carrier.appends:
             text = f"{text} {PLACEHOLDER}"
         if inner.stdin:

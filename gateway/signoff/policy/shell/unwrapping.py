@@ -84,7 +84,9 @@ def _direct(carrier: Carrier, words: Words) -> list[Inner]:
 
 
 def _from_switch(words: Words, given: Arguments) -> Inner:
-    texts = [word.text for _place, word in given.operands if not word.text.startswith(("-", "+"))]
+    texts = [word.text for _place, word in given.operands]
+    if texts[0] == "-" and len(texts) > 1:
+        texts = texts[1:]  # it ends the options as two dashes do
     text, zero = (*texts[:2], "", "")[:2]
     return Inner(own=len(words), text=text, positional=tuple(texts[2:]), zero=zero or None)
 
@@ -105,6 +107,7 @@ def _from_options(carrier: Carrier, words: Words, given: Arguments) -> list[Inne
             if text is None:
                 continue
             if carrier.code_takes == "words":
+                text = text.replace("\\_", " ")  # a blank of `env -S`
                 text = " ".join([text, *(requote(word.text) for _place, word in given.operands)])
             found.append(Inner(own=len(words), text=text, positional=()))
     return _followed(found)
@@ -153,7 +156,7 @@ def _from_operands(carrier: Carrier, words: Words, given: Arguments) -> list[Inn
         operands = operands[carrier.skip :]
         own = operands[0][0] if operands else len(words)
         return [Inner(own=own, words=(named.value, *(word for _place, word in operands)))]
-    if carrier.skip:
+    if carrier.skip and operands and _skips(carrier, *operands[0]):
         operands = _options_after_skip(carrier, operands)
     if len(operands) < carrier.min_operands:
         return _without_command(carrier, words)
@@ -184,6 +187,13 @@ def _without_command(carrier: Carrier, words: Words) -> list[Inner]:
     if carrier.default:
         return [Inner(own=len(words), words=(Word(carrier.default),))]
     return [Inner(own=len(words), stdin=True)] if carrier.stdin_is == "code" else []
+
+
+def _skips(carrier: Carrier, place: int, word: Word) -> bool:
+    """Whether the first operand is one that stands before the program, where that may be missing."""
+    if carrier.skips == "first":
+        return place == 1
+    return carrier.skips == "any" or word.text[:1].isdecimal() or word.text.startswith(UNKNOWN)
 
 
 def _options_after_skip(carrier: Carrier, operands: list[tuple[int, Word]]) -> list[tuple[int, Word]]:

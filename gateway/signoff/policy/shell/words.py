@@ -76,6 +76,7 @@ def assigned(machine: Machine, node: tree_sitter.Node) -> list[tuple[str, tuple[
         machine.scope.arrays.pop(name, None)
         given = tuple(values(machine, value)) if value is not None else ()
         machine.scope.note_values(name, given)
+        machine.scope.place(name, given)
         return [(name, (UNKNOWN,))]
     name = text_of(name_node, machine.source)
     if value is None:
@@ -92,6 +93,7 @@ def assigned(machine: Machine, node: tree_sitter.Node) -> list[tuple[str, tuple[
             # The grammar may cut an element in two behind its bracket.
             if element[:1] == "[" or "]=" in element or "]+=" in element:
                 machine.evaluate_again(_SUBSCRIPT_END.split(element, maxsplit=1)[0].removeprefix("["))
+                machine.scope.place(name, (element.partition("=")[2],))
         if any(word.many or word.pattern is not None for word in found):
             return [(name, (UNKNOWN,))]
         return [(name, elements[:1] or ("",)), (name + "[]", elements)]

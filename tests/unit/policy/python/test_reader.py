@@ -142,6 +142,8 @@ WAYS = [
     "sh.rm('a')",
     "plumbum.cmd.rm('a')",
     "call_command(*{words})",
+    "get_ipython().run_cell_magic('bash', '', {text})",
+    "get_ipython().run_line_magic('system', {text})",
 ]
 IMPORTS = (
     "import asyncio, functools, os, plumbum, pty, pydoc, sh, subprocess, threading\n"

@@ -18,7 +18,7 @@ from signoff.policy.verdict import MAX_LABEL_CHARS
 
 HOME = "/home/ana"
 FACTS = OwnFacts(
-    paths=PathFacts(home=HOME, own=(f"{HOME}/.local/state/signoff", f"{HOME}/signoff.toml")),
+    paths=PathFacts(home=HOME, own=(f"{HOME}/.local/state/signoff", f"{HOME}/signoff.toml"), start=f"{HOME}/project"),
     pid=4242,
 )
 CASES: list[dict[str, Any]] = tomllib.loads(

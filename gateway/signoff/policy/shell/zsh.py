@@ -1,0 +1,20 @@
+"""What zsh makes of a text in another way than the shells whose text is read."""
+
+import re
+
+ZSH_ONLY = "zsh gives something in it a meaning of its own"
+"""Why such a text is not understood; ends a sentence that begins with "cannot be understood"."""
+
+_OTHERWISE = re.compile(
+    r"(?:^|[\s;&|()<>`{}=:!])=(?![=~]?(?:\s|\Z))"  # `=rm` is the path of rm
+    r"|\b(?:function|alias|galias|salias|command|option|dis_\w+)(?:e?s)\s*\[|\$\{?[=~^]"
+    r"|\b(?:emulate|setopt|unsetopt|autoload|zmodload|zcompile|zle|sched|repeat|foreach|noglob|nocorrect|zsh_directory_name)\b"
+    r"|\b(?:chpwd|precmd|preexec|periodic|zshexit|zshaddhistory|command_not_found_handler)\b|\b\w+_functions\b|\bTRAP[A-Z]"
+    r"|>&*+[!|]|(?:^|[;&|({}]|\bthen|\bdo|\belse)[^\S\n]*+-\s",
+    re.M,
+)
+
+
+def reads_otherwise(text: str) -> bool:
+    """Whether something in the text may mean something else to zsh."""
+    return _OTHERWISE.search(text) is not None

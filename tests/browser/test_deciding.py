@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from playwright.async_api import Browser, expect
@@ -170,6 +172,24 @@ async def test_it_all_works_without_a_script(browser: Browser, house: House) -> 
     await expect(page.locator("[data-said]")).to_contain_text("Session nightly-fix is stopped.")
 
 
+async def test_a_browser_whose_clock_is_ahead_counts_by_the_gateways(browser: Browser, house: House) -> None:
+    await house.ask(PUSH)
+    page = await enter(browser, house)
+    await page.clock.install(time=datetime.now(UTC) + timedelta(hours=1))
+    await page.reload()
+    left = page.locator("time[data-left]")
+    await expect(left).to_have_text(re.compile(r"^4:\d\d left$"))
+    # One that truly is over is asked for once, not at every redrawing of its card.
+    fetched: list[str] = []
+    page.on("requestfinished", lambda request: fetched.append(request.url))
+    async with page.expect_response("**/console/card/*"):
+        await page.clock.run_for(310_000)
+    for _ in range(5):
+        await page.clock.run_for(2_000)
+        await expect(left).to_have_text("Time is up")
+    assert len([url for url in fetched if "/card/" in url]) == 1
+
+
 async def test_a_notification_says_headline_and_place_only(browser: Browser, house: House) -> None:
     page = await enter(browser, house)
     await page.context.grant_permissions(["notifications"], origin=house.api)
@@ -187,8 +207,9 @@ async def test_a_notification_says_headline_and_place_only(browser: Browser, hou
     await page.get_by_role("button", name="Notify me of new cards").click()
     await expect(page.get_by_role("status")).to_contain_text("You are notified of new cards.")
     record = await house.ask("git push --force origin secret-branch")
-    await page.wait_for_function("window.told.length === 1")
-    ((title, place),) = await page.evaluate("window.told")
+    await page.wait_for_function("window.told.length === 2")
+    (first, _), (title, place) = await page.evaluate("window.told")
+    assert first == "You are notified of new cards."
     assert title.startswith(f"{record['severity'].capitalize()}: ")
     assert place == "prod-db-1"
     assert "secret-branch" not in title + place

@@ -60,3 +60,20 @@ async def test_the_button_shows_until_somebody_tapped(
     await expect(page.get_by_role("main")).to_contain_text("1 of 2 places saw it.")
     await page.get_by_role("link", name="‹ Health").click()
     await expect(page.get_by_text("The last one was")).to_be_visible()
+
+
+@pytest.mark.quick
+async def test_an_open_page_shows_new_cards_after_a_drill(browser: Browser, house: House) -> None:
+    page = await enter(browser, house)
+    for branch in ("main", "next"):
+        await house.local("POST", "/v1/drills", {"destinations": ["console:main"]})
+        await expect(page.get_by_text("Drill: nothing will run")).to_be_visible()
+        await expect(page.get_by_role("button", name="Notify me of new cards")).to_be_visible()
+        record = await house.ask(f"git push --force origin {branch}")
+        card = page.locator(f"#r-{record['short_id']}")
+        await expect(card).to_be_visible()
+        await expect(page.get_by_text("Nothing waits.")).to_be_hidden()
+        await card.get_by_role("button", name="Deny, request").click()
+        await expect(card).to_contain_text("Denied by ana")
+        await page.get_by_role("button", name="I see it").click()
+        await expect(page.get_by_text("Drill: nothing will run")).to_be_hidden()

@@ -31,7 +31,7 @@ NEEDED = ("gateway", "adapters", "pyproject.toml", "README.md", "LICENSE", "CHAN
 NEWCOMER = 54_321
 """A user id that nothing on the machine belongs to; it needs no entry in the list of users."""
 INSTALLED_WITHIN_S, WITHIN_S = 100.0, 30.0
-FIRST_CARD_WITHIN_S = 20.0
+FIRST_CARD_WITHIN_S = 10.0
 """A few seconds on a machine that has nothing else to do."""
 HANDED_ON = ("PIP_", "SSL_", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 """Of the environment: how this machine reaches the package index."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser.house import House, enter
@@ -110,3 +113,90 @@ async def test_how_quickly_people_answer(browser: Browser, house: House) -> None
     await figures.get_by_role("link", name="console:ci").click()
     await expect(page.get_by_role("link", name=other["short_id"])).to_be_visible()
     await expect(page.get_by_role("link", name=one["short_id"])).to_have_count(0)
+
+
+@pytest.mark.quick
+async def test_a_page_that_is_drawn_anew_takes_nothing_away(browser: Browser, house: House) -> None:
+    page = await enter(browser, house)
+    await page.clock.install()
+    await page.goto(f"{house.api}/console/sessions")
+    button, waits = page.get_by_role("button", name="Stop… nightly-fix"), page.get_by_role("link", name="waiting, show")
+    await button.focus()
+    record = await house.ask("git push --force origin main")
+    await expect(waits).to_be_visible()
+    await expect(button).to_be_focused()
+    # A fold that was opened stays open where it went, and takes no other with it.
+    opened = await page.evaluate(
+        """() => {
+          const list = document.createElement("table");
+          const draw = (names) => { list.innerHTML = names.map((name) =>
+            `<tr data-key="${name}"><td><details><summary>Lately</summary></details></td></tr>`).join(""); };
+          draw(["slack", "telegram"]);
+          list.querySelectorAll("details")[1].open = true;
+          const restore = keeping(list);
+          draw(["discord", "slack", "telegram"]);
+          restore(list);
+          return [...list.querySelectorAll("details")].map((each) => each.open);
+        }"""
+    )
+    assert opened == [False, False, True]
+    await page.goto(f"{house.api}/console/history")
+    search, outcome = page.get_by_label("Search"), page.get_by_role("combobox", name="Outcome")
+    await outcome.select_option("denied")
+    await search.fill("force")
+    await house.call("POST", f"/v1/approvals/{record['request_id']}/cancel", {})
+    # Whoever types is left alone; the page changes once they are done.
+    await expect(page.locator("[data-count]")).to_have_text("0")
+    await page.clock.run_for(600)
+    await expect(page.get_by_role("link", name=record["short_id"])).to_have_count(0)
+    find = page.get_by_role("button", name="Find")
+    await find.focus()
+    await expect(page.get_by_role("link", name=record["short_id"])).to_be_visible()
+    await expect(find).to_be_focused()
+    await expect(search).to_have_value("force")
+    await expect(outcome).to_have_value("denied")
+
+
+@pytest.mark.quick
+async def test_on_a_phone_elsewhere_whose_clock_is_ahead(browser: Browser, house: House) -> None:
+    schema = {"type": "object", "properties": {"days": {"type": "integer", "title": "Days"}}}
+    for branch in range(4):
+        await house.ask(f"git push --force origin b{branch}")
+    asked = await house.ask("", action={"kind": "elicitation", "server": "jira", "message": "How?", "schema": schema})
+    page = await enter(browser, house, viewport={"width": 360, "height": 740}, timezone_id="Asia/Kolkata")
+    await page.clock.install(time=datetime.now(UTC) + timedelta(hours=1))
+    wrong: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    await page.reload()
+    await expect(page.locator("time[data-left]").first).to_have_text(re.compile(r"^4:\d\d left$"))
+    # Answers are in sight wherever the page stands.
+    article = card(page, asked)
+    await article.get_by_label("Days").fill("none")
+    await article.get_by_role("button", name="Accept").click()
+    said = page.get_by_role("status")
+    await expect(said).to_contain_text("whole number")
+    await expect(said).to_be_in_viewport(ratio=1)
+    assert await page.evaluate("scrollY") > 740
+    await article.get_by_role("button", name="Decline").click()
+    # Browsers on phones have notifications, and throw where a page sends one.
+    await page.evaluate(
+        """() => {
+          window.Notification = class {
+            static permission = "granted";
+            static requestPermission = async () => "granted";
+            constructor() { throw new TypeError("Illegal constructor"); }
+          };
+        }"""
+    )
+    bell = page.get_by_role("button", name="Notify me of new cards")
+    await bell.click()
+    await expect(said).to_contain_text("This browser shows no notifications of a page")
+    await expect(bell).to_be_hidden()
+    assert wrong == []
+    # Times are told in one zone.
+    await page.goto(f"{house.api}/console/r/{asked['short_id']}")
+    ended = datetime.fromisoformat((await house.record(asked["request_id"]))["decided_at"])
+    local = ended.astimezone(timezone(timedelta(hours=5.5)))
+    await expect(page.locator(".verdict")).to_contain_text(f"{local:%H:%M}")
+    await expect(page.locator(".story time").last).to_have_text(f"{local:%H:%M:%S}")
+    await expect(page.locator(".verdict, .about")).not_to_contain_text(["UTC", "UTC"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
@@ -11,6 +13,18 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.house import House, enter, open_house
 from tests.ports import free_port
+
+
+@asynccontextmanager
+async def serving(app: web.Application) -> AsyncIterator[int]:
+    """Another program's pages on a port of this machine; the port."""
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield int(runner.addresses[0][1])
+    finally:
+        await runner.cleanup()
 
 
 async def test_what_another_port_gets_of_a_browser_decides_nothing(browser: Browser, house: House) -> None:
@@ -26,17 +40,10 @@ async def test_what_another_port_gets_of_a_browser_decides_nothing(browser: Brow
 
     app = web.Application()
     app.router.add_get("/console", take)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    try:
-        port = runner.addresses[0][1]
+    async with serving(app) as port:
         other = await page.context.new_page()
         await other.goto(f"http://127.0.0.1:{port}/console")
         assert await other.title() == "0", "the secret beside the cookie stays with the console's port"
-    finally:
-        await runner.cleanup()
     cookie, referer = stolen
     assert cookie, "browsers know no ports in cookies"
     assert referer == ""
@@ -105,3 +112,27 @@ async def test_the_same_browser_after_a_restart(browser: Browser, tmp_path: Path
         await page.reload()
         await page.locator(f"#r-{record['short_id']}").get_by_role("button", name="Deny, request").click()
         await expect(page.locator(f"#r-{record['short_id']}")).to_contain_text("Denied by ana")
+
+
+async def test_a_link_on_another_site_opens_what_it_names(browser: Browser, house: House) -> None:
+    record = await house.ask("git push --force origin main")
+    story = f"{house.api}/console/r/{record['short_id']}"
+
+    async def chat(request: web.Request) -> web.Response:
+        return web.Response(text=f'<a href="{story}">{record["short_id"]}</a>', content_type="text/html")
+
+    app = web.Application()
+    app.router.add_get("/", chat)
+    async with serving(app) as port:
+        page = await enter(browser, house)
+        await page.goto(f"http://localhost:{port}/")
+        await page.get_by_role("link").click()
+        await page.wait_for_url(story)
+        await expect(page.get_by_role("heading", name="What happened")).to_be_visible()
+        # Whoever is logged out gets the log-in, which leads on to what the link named.
+        stranger = await (await browser.new_context()).new_page()
+        await stranger.goto(f"http://localhost:{port}/")
+        await stranger.get_by_role("link").click()
+        await stranger.get_by_label("API key").fill(await house.key("approver", principal="ben"))
+        await stranger.get_by_role("button", name="Log in").click()
+        await stranger.wait_for_url(story)

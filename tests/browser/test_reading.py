@@ -133,10 +133,10 @@ async def test_everything_that_is_pressed_is_large_enough(browser: Browser, hous
     for path in PATHS:
         await page.goto(f"{house.api}/console{path}")
         small = await page.evaluate(
-            """() => [...document.querySelectorAll("button, summary, nav a, select, textarea, input")]
-              .filter((each) => each.type !== "hidden")
+            """() => [...document.querySelectorAll("button, summary, nav a, select, textarea, input, .check")]
+              .filter((each) => !["hidden", "checkbox"].includes(each.type))
               .filter((each) => each.checkVisibility())
-              .filter((each) => each.getBoundingClientRect().height < 43.5)
+              .filter((each) => each.getBoundingClientRect().height < 43.5 || each.getBoundingClientRect().width < 24)
               .map((each) => each.outerHTML.slice(0, 120))"""
         )
         assert small == [], path
@@ -154,6 +154,15 @@ async def test_the_tabs_stand_in_one_row_on_a_phone(browser: Browser, house: Hou
             }"""
         )
         assert rows == 1, path
+    # On a narrower one they stand in two, and no smaller than the rest.
+    await page.set_viewport_size({"width": 320, "height": 740})
+    tabs = await page.evaluate(
+        """() => [...document.querySelectorAll(".top nav a")]
+          .map((each) => [getComputedStyle(each).fontSize, each.getBoundingClientRect().left])"""
+    )
+    assert {size for size, _ in tabs} == {"16px"}
+    assert [left for _, left in tabs[:3]] == [left for _, left in tabs[3:]]
+    assert await overflow(page) == []
 
 
 async def test_who_looks_sees_no_buttons(browser: Browser, house: House) -> None:

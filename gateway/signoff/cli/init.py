@@ -13,7 +13,6 @@ import click
 
 from signoff.cli.output import put_json
 from signoff.config import load_config
-from signoff.errors import ConfigError
 
 if TYPE_CHECKING:
     from signoff.cli.setting_up import Options
@@ -63,25 +62,25 @@ def init(
         return _import(given, config, yes=yes, as_json=as_json)
     from signoff.checkups import platforms as installed
     from signoff.cli.setting_up import SECRETS, SetUp, prepared
-    from signoff.setup.writing import text_of, write_private
+    from signoff.setup.writing import check_free, text_of, write_all
 
     logging.getLogger("signoff_adapters").addHandler(logging.NullHandler())
     known = tuple(name for name in installed() if name in SECRETS)
     if show is not None:
         click.echo(prepared(_known([show], known)[0]))
         return 0
-    if config.exists() and not force:
-        raise ConfigError(f"{config} is there already and stays as it is; --force replaces it.")
+    check_free(config, replace=force)
+    folder = config.absolute().parent
     interactive = not yes and sys.stdin.isatty()
     if not (platforms or given["console"] or interactive):
         raise click.UsageError("name a --platform, or --console, or run it in a terminal")
-    options = _options(_known(platforms, known), known, given, interactive=interactive, to_stderr=as_json)
+    options = _options(
+        _known(platforms, known), known, given, interactive=interactive, to_stderr=as_json, folder=folder, force=force
+    )
     with asyncio.Runner() as runner:
         made = SetUp(options, runner)
         choices = made.run()
-    for path, secret in choices.secret_files(config.absolute().parent).items():
-        write_private(path, secret + "\n", replace=force)
-    write_private(config, text_of(choices), replace=force)
+    write_all({**choices.secret_files(folder), config: text_of(choices)}, replace=force)
     load_config(config)
     made.say(f"Written: {config}. Next: `signoff serve`, then {made.afterwards}.")
     if as_json:
@@ -96,7 +95,14 @@ def _import(given: Mapping[str, Any], config: Path, *, yes: bool, as_json: bool)
 
 
 def _options(
-    platforms: tuple[str, ...], known: tuple[str, ...], given: Mapping[str, Any], *, interactive: bool, to_stderr: bool
+    platforms: tuple[str, ...],
+    known: tuple[str, ...],
+    given: Mapping[str, Any],
+    *,
+    interactive: bool,
+    to_stderr: bool,
+    folder: Path,
+    force: bool,
 ) -> Options:
     """The options as the dialogue takes them."""
     from signoff.cli.setting_up import Options
@@ -117,6 +123,8 @@ def _options(
         api_base_url=_by_platform(given["api_base_url"], platforms, "--api-base-url"),
         gateway_url=given["gateway_url"],
         to_stderr=to_stderr,
+        folder=folder,
+        force=force,
     )
 
 

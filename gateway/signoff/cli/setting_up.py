@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -23,7 +24,7 @@ from signoff.setup.binding import Candidate, await_code, tell
 from signoff.setup.code import VALID_FOR, Code, new_code
 from signoff.setup.secrets import Given, from_secret_file, from_variable, typed
 from signoff.setup.trying import examine, introduce, look_at, settings_of
-from signoff.setup.writing import Approver, Choices, PlatformChoice
+from signoff.setup.writing import Approver, Choices, PlatformChoice, check_free, secret_name
 from signoff.texts import Catalogue
 from signoff.visible import visible
 from signoff.wording import t
@@ -58,6 +59,10 @@ class Options(Struct, frozen=True, kw_only=True):
     api_base_url: dict[str, str]
     gateway_url: str | None
     to_stderr: bool
+    folder: Path
+    """Where the settings go, and the files of pasted secrets."""
+    force: bool
+    """Whether files that are there are replaced."""
 
 
 def prepared(platform: str) -> str:
@@ -211,7 +216,17 @@ class SetUp:
             raise ConfigError(
                 f"{platform}: {asked} is missing; give --{name.replace('_', '-').removeprefix('bot-')}-env or -file."
             )
-        return typed(self._prompt(f"{asked} (paste it, or $NAME of a variable, or @PATH of a file)", hidden=True))
+        given = typed(self._prompt(f"{asked} (paste it, or $NAME of a variable, or @PATH of a file)", hidden=True))
+        if given.kind == "pasted" and not options.inline_secrets:
+            # Now, not at the end, when somebody was bound and told so.
+            self._free(options.folder / secret_name(platform, name))
+        return given
+
+    def _free(self, path: Path) -> None:
+        try:
+            check_free(path, replace=self._options.force)
+        except ConfigError as error:
+            raise ConfigError(f"{error.message} Answer @{path} to take what stands in it.") from None
 
     def _examined(self, choice: PlatformChoice) -> None:
         """What else is wrong there. In a terminal it can be mended and looked at again."""

@@ -23,6 +23,8 @@ class Fact(Struct, frozen=True, kw_only=True):
     name: str
     lines: tuple[str, ...]
     note: str = ""
+    timed: bool = False
+    """Whether its lines name times in our own words alone, so that a page may tell them in its reader's zone."""
 
 
 class About(Struct, frozen=True, kw_only=True):
@@ -41,13 +43,13 @@ def about(row: ApprovalRequest, judged: Judged, *, who: str, until: str, now: da
 
 def _facts(row: ApprovalRequest, judged: Judged, who: str, until: str, now: datetime) -> Iterable[Fact]:
     yield _fact("who", [who])
-    yield _fact("when", _when(row, until, now))
+    yield _fact("when", _when(row, until, now), timed=True)
     seen = () if judged.nodes else row.why[:MAX_SEEN]  # else it stands in the tree, command by command
     yield _fact("why", [judged.sentence, *(shown(line, prose=True) for line in seen)])
     yield _fact("rules", [*map(safe_name, row.rule_keys)] or [t("console.about.no_rule")])
     yield _fact("rung", [t(f"console.rung.{_rung(row)}"), judged.decided], note=t("console.about.rung_note"))
     if row.outcome is not None:
-        yield _fact("ended", [user_summary(row, now)])
+        yield _fact("ended", [user_summary(row, now)], timed=row.reason is None)
     yield _fact("places", _places(row))
 
 
@@ -58,8 +60,8 @@ def _rung(row: ApprovalRequest) -> str:
     return "denied" if row.repeat_of is not None else row.rung or PERSON_RUNG
 
 
-def _fact(name: str, lines: Iterable[str], note: str = "") -> Fact:
-    return Fact(name=t(f"console.about.{name}"), lines=tuple(lines), note=note)
+def _fact(name: str, lines: Iterable[str], note: str = "", *, timed: bool = False) -> Fact:
+    return Fact(name=t(f"console.about.{name}"), lines=tuple(lines), note=note, timed=timed)
 
 
 def _when(row: ApprovalRequest, until: str, now: datetime) -> list[str]:

@@ -28,7 +28,7 @@ from signoff.elicitation_page import host_of, page_of
 from signoff.kept_words import executor_missing, executor_name, kept_text
 from signoff.model import Action, ApprovalRequest, Code, Command, Elicitation, Rule, Severity, Tool
 from signoff.settings import Profile
-from signoff.statuses import MARKS, execution_line, status_blocks
+from signoff.statuses import MARKS, after_lines, runs_line, status_blocks
 from signoff.visible import invisible_count, lookalikes
 from signoff.wording import (
     PlaceTitle,
@@ -348,10 +348,9 @@ def _status(row: ApprovalRequest, beside: Beside) -> tuple[str, tuple[str, ...]]
     if row.outcome == "denied":
         after += _denied(row, beside)
     if row.outcome == "approved":
-        after.append(executor_missing(row, beside.now) if beside.executor_missing else execution_line(row, beside.now))
-    if row.outcome == "blocked":
-        by = row.decided_by[0] if row.decided_by else None
-        after.append(t("status.setting_lift") if by is not None and by.setting else t("status.no_lift"))
+        after.append(executor_missing(row, beside.now) if beside.executor_missing else runs_line(row, beside.now))
+    if row.outcome in ("blocked", "notify_failed"):
+        after += after_lines(row, beside.now, "/")
     return verdict, tuple(after)
 
 
@@ -425,8 +424,8 @@ def _offers(row: ApprovalRequest, choices: tuple[str, ...]) -> list[Offer]:
         label = t("button.session", label=row.label)
         breadth = shown(row.breadth, prose=True)
         found.append(Offer(choice="session", label=label, sentence=t("panel.session", breadth=breadth)))
-        if not _offers_box(row, choices):
-            found.append(_box(row))
+    if ("session" in choices or BOX in choices) and not _offers_box(row, choices):
+        found.append(_box(row))
     if "always" in choices:
         label, sentence = always_words(row)
         plain = label if needs_second_step(row, "always") else label.removesuffix("…")

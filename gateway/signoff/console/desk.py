@@ -15,6 +15,7 @@ from signoff.console.live import Live
 from signoff.console.past import Past
 from signoff.console.reading import Reading
 from signoff.console.seats import Seats, Tries
+from signoff.console.troubles import Troubles
 from signoff.console.visit import Visit, html
 from signoff.refusals import Refusals
 from signoff.server.core import Core
@@ -25,8 +26,8 @@ NAV = ("pending", "history", "sessions", "grants", "try", "health")
 MOST_SAID, MOST_LINES = 500, 200
 """Log-ins for which something is to be said, and lines of one after which the next answer takes their place."""
 SCRIPT_WORDS = (
-    "left", "lost", "back", "minute_left", "copied", "notify_on", "notify_off", "notify_denied", "expired",
-    "not_sent", "logged_out",
+    "left", "lost", "back", "minute_left", "copied", "notify_on", "notify_off", "notify_denied", "notify_cannot",
+    "expired", "not_sent", "logged_out",
 )  # fmt: skip
 """The words that the page's script needs."""
 
@@ -46,7 +47,8 @@ class Desk:
         self.tries = Tries(core.clock)
         self.refusals = Refusals(core.store, core.clock)
         self.answering = Answering(core, self.reading)
-        self.live = Live(core, self.reading, self.drawing.own, keepalive_s=keepalive_s)
+        self.troubles = Troubles(core, every_s=keepalive_s)
+        self.live = Live(core, self.reading, self.drawing.own, self.troubles, keepalive_s=keepalive_s)
         self.past = Past(core)
         self._said: OrderedDict[str, list[str]] = OrderedDict()
 

@@ -166,9 +166,11 @@ class Console:
         if visit.by_script or request.rel_url.path == f"{PATH}/events" or request.method != "GET":
             return self._told(visit, t("console.refused.login"), 401)
         there = request.rel_url.path_qs
-        if there in (PATH, f"{PATH}/"):
-            return away(f"{PATH}/login")
-        return away(str(request.rel_url.with_path(f"{PATH}/login").with_query({"next": there})))
+        login = request.rel_url.with_path(f"{PATH}/login")
+        following = str(login.with_query({"next": there}))
+        if visit.from_elsewhere:
+            return self.desk.plain("onward", t("console.title.login"), following=following)
+        return away(str(login.with_query(None)) if there in (PATH, f"{PATH}/") else following)
 
     def _told(self, visit: Visit, text: str, status: int) -> web.Response:
         if visit.by_script:

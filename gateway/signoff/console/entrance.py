@@ -24,8 +24,12 @@ class LinkBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 async def ask(desk: Desk, visit: Visit) -> web.StreamResponse:
-    """The page that asks for a key."""
-    return _login_page(desk, visit, "", back_to(visit.query("next", PATH)))
+    """The page that asks for a key. Whoever is logged in goes on at once where a page was asked for: a link on another
+    site comes without the cookie, and over this page with it."""
+    following = visit.query("next")
+    if following and await desk.seats.find(visit.cookie) is not None:
+        return away(back_to(following))
+    return _login_page(desk, visit, "", back_to(following))
 
 
 def _login_page(desk: Desk, visit: Visit, wrong: str, following: str, status: int = 200) -> web.Response:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from signoff.actions import one_line
 from signoff.console import places
 from signoff.console.places import Where
-from signoff.console.reading import Reading
+from signoff.console.reading import Reading, was_asked
 from signoff.display import shown
 from signoff.durations import duration
 from signoff.model import OUTCOMES, ApprovalRequest
@@ -25,7 +25,7 @@ ROWS = 50
 CSV_ROWS = 5000
 WINDOW = 500
 MOST_WINDOWS = 20
-"""A page that finds little ends after so many events, and leads on from there."""
+"""A page that finds little ends after so many windows of events, and leads on from there."""
 
 
 class Filter(Struct, frozen=True, kw_only=True):
@@ -37,9 +37,13 @@ class Filter(Struct, frozen=True, kw_only=True):
     person: str = ""
     place: str = ""
     session: str = ""
+    asked: str = ""
+    """Not empty: only what people were asked, without what rules, grants and earlier denials answered."""
 
     def fits(self, row: ApprovalRequest) -> bool:
         """Whether the row is wanted."""
+        if self.asked and not was_asked(row):
+            return False
         if not Where(place=self.place, session=self.session).fits(row):
             return False
         if self.outcome and row.outcome != self.outcome:
@@ -56,7 +60,7 @@ class Filter(Struct, frozen=True, kw_only=True):
     @property
     def active(self) -> bool:
         """Whether anything is left out."""
-        return any((self.q, self.outcome, self.agent, self.person, self.place, self.session))
+        return any((self.q, self.outcome, self.agent, self.person, self.place, self.session, self.asked))
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -82,12 +86,13 @@ class Page(Struct, frozen=True, kw_only=True):
     before: int | None = None
 
 
-def wanted(*, q: str, outcome: str, agent: str, person: str, place: str, session: str) -> Filter:
+def wanted(*, q: str, outcome: str, agent: str, person: str, place: str, session: str, asked: str) -> Filter:
     """A filter of what was typed; an unknown outcome wants everything."""
     where = places.wanted(place, session)
     return Filter(
         place=where.place,
         session=where.session,
+        asked="1" if asked else "",
         q=q.strip()[:200],
         outcome=outcome if outcome in OUTCOMES else "",
         agent=agent.strip()[:200],
@@ -163,13 +168,16 @@ def _ran(row: ApprovalRequest) -> str:
     return t(f"console.state.{ran.state}")
 
 
-def as_csv(lines: tuple[Line, ...]) -> Iterator[bytes]:
-    """The lines for a spreadsheet. A cell that a spreadsheet would take for a formula gets a quote before it."""
+def as_csv(page: Page) -> Iterator[bytes]:
+    """The lines for a spreadsheet; a last one says where older ones are left out. A cell that a spreadsheet would take
+    for a formula gets a quote before it."""
     heads = ("time", "id", "outcome", "by", "action", "reason", "host", "agent", "session", "ran")
     yield _cells(heads)
-    for line in lines:
+    for line in page.lines:
         cells = (line.at.isoformat(), line.id, line.outcome, line.by, line.action, line.reason, line.where, line.agent)
         yield _cells(tuple(_harmless(cell) for cell in (*cells, line.session, line.ran)))
+    if page.before is not None:
+        yield _cells((t("console.history.csv_cut"),))
 
 
 def _cells(cells: tuple[str, ...]) -> bytes:

@@ -12,7 +12,9 @@ from msgspec import Struct
 
 from signoff import aside
 from signoff.changes.bypassing import live, refusal
+from signoff.changes.grants import in_force
 from signoff.console.reach import covered
+from signoff.console.troubles import title_of
 from signoff.display import shown
 from signoff.durations import clock, duration
 from signoff.model import ApprovalRequest, Grant, Notifier, Session, Turn, replace
@@ -115,7 +117,7 @@ async def _session_line(
 ) -> SessionLine:
     key = session_key(profile.name, session.session_id)
     turns = await core.store.find(Turn, "open_session", key, limit=1)
-    grants = await core.store.find(Grant, "live_session", key, limit=100)
+    given = await core.store.find(Grant, "live_session", key)
     until = session.bypass_until if live(profile, session, root, now) else None
     return SessionLine(
         id=session.session_id,
@@ -126,7 +128,7 @@ async def _session_line(
         state=t("console.session.working") if turns else t("console.session.idle"),
         waits=waits[session.session_id],
         staged=0,
-        grants=len(grants),
+        grants=sum(in_force(grant, now) for grant in given),
         bypass=t("console.session.until", clock=clock(until, now=now)) if until else "",
         bypass_by=person_name(session.bypass_by) if until and session.bypass_by else "",
         may_bypass=refusal(profile, session, root) is None,
@@ -137,7 +139,7 @@ async def _session_line(
 async def _answers(core: Core, profile: Profile, session: Session) -> str:
     if session.kind in UNATTENDED:
         mode = mode_setting(session.kind)
-        return t("console.session.nobody", setting=mode, value=str(getattr(profile.approvals, mode)))
+        return t(f"console.session.nobody_{getattr(profile.approvals, mode)}", setting=mode)
     if session.kind == "child":
         return t("console.session.parent", session=safe_name(session.parent or ""))
     if session.destination is not None:
@@ -150,12 +152,12 @@ async def _answers(core: Core, profile: Profile, session: Session) -> str:
     if profile.approvals.fallback_destination is not None:
         return safe_name(str(profile.approvals.fallback_destination))
     mode = mode_setting(session.kind)
-    return t("console.session.nobody", setting=mode, value=str(getattr(profile.approvals, mode)))
+    return t(f"console.session.nobody_{getattr(profile.approvals, mode)}", setting=mode)
 
 
 async def grants(core: Core, profile: str) -> list[GrantLine]:
     """The live grants, newest first."""
-    rows = await core.broker.grants(profile, limit=1000)
+    rows = await core.broker.grants(profile)
     make = partial(_grant_lines, rows, core.broker.profile(profile))
     return await aside.masked((row.exact for row in rows), make)
 
@@ -194,7 +196,7 @@ async def health(core: Core, profile: str, waiting: dict[str, int], *, details: 
     for name, each in facts.get("platforms", {}).items():
         owner, _, platform = name.partition("/")
         if owner == profile:
-            parts.append(_platform(core, platform, each, waiting.get(platform, 0)))
+            parts.append(_platform(core, profile, platform, each, waiting.get(platform, 0)))
     parts.append(_store(facts.get("store", {}), details=details))
     parts += [
         Part(
@@ -210,9 +212,9 @@ async def health(core: Core, profile: str, waiting: dict[str, int], *, details: 
     return parts
 
 
-def _platform(core: Core, platform: str, each: dict[str, Any], waiting: int) -> Part:
+def _platform(core: Core, profile: str, platform: str, each: dict[str, Any], waiting: int) -> Part:
     state = str(each.get("state", ""))
-    title = next((a.info.title for (_, name), a in core.adapters.items() if name == platform), platform)
+    title = title_of(core, profile, platform)
     return Part(
         name=title,
         state=t(f"console.health.{state}"),

@@ -18,8 +18,9 @@ from aiohttp import web
 
 from signoff.changes.stopping import notifier_key
 from signoff.console.places import Where
-from signoff.console.reading import Reading
+from signoff.console.reading import Reading, was_asked
 from signoff.console.seats import Seat
+from signoff.console.troubles import Troubles
 from signoff.console.visit import HEADERS
 from signoff.errors import StoreError
 from signoff.model import ApprovalRequest, Change, Notifier
@@ -52,7 +53,9 @@ Kind = Literal["cards", "touch"]
 class Channel:
     """One open page. `kind`: it shows questions, which are sent drawn; or it is told what changed and asks anew."""
 
-    def __init__(self, seat: Seat, token: str, kind: Kind, where: Where) -> None:
+    def __init__(self, seat: Seat, token: str, kind: Kind, where: Where, troubles: str = "") -> None:
+        """`troubles`: the platforms that do not work by what the page shows, with commas."""
+        self.troubles = troubles
         self.seat = seat
         self.where = where
         self.token = token
@@ -65,12 +68,18 @@ class Channel:
         self.ended = False
         self._wake = asyncio.Event()
 
-    def told(self, kind: str, seq: int, about: str | None, *, new: bool) -> None:
-        """Something of the profile changed: an event of that kind and number, about that question."""
+    def told(self, kind: str, seq: int, row: ApprovalRequest | None, *, new: bool) -> None:
+        """Something of the profile changed: an event of that kind and number, about that question. One that waits on
+        another's card changes that card; a page of its own may show either."""
         self.seq = max(self.seq, seq)
         self.kinds.add(kind)
-        if about is not None:
-            self.dirty[about] = self.dirty.get(about, False) or new
+        if row is not None:
+            own = (row.request_id,) if row.leader_id is None or self.kind == "touch" else ()
+            for about in (*own, row.leader_id):
+                if about is not None:
+                    self.dirty[about] = self.dirty.get(about, False) or new
+        # A drill stands beside the cards, and is drawn with the page alone.
+        self.anew = self.anew or (self.kind == "cards" and kind.startswith("drill."))
         self._wake.set()
 
     def end(self) -> None:
@@ -101,13 +110,15 @@ class Live:
         core: Core,
         reading: Reading,
         own: Callable[[str, str], str],
+        troubles: Troubles,
         *,
         keepalive_s: float = KEEPALIVE_S,
     ) -> None:
-        """`own` puts a reader's form token into a shared drawing."""
+        """`own` puts a reader's form token into a shared drawing; `troubles` are asked for once in `keepalive_s`."""
         self._core = core
         self._reading = reading
         self._own = own
+        self._troubles = troubles
         self.keepalive_s = keepalive_s
         self._open: dict[str, set[Channel]] = {}
         self._waiting: dict[str, set[str]] = {}
@@ -146,7 +157,7 @@ class Live:
     def touch(self, row: ApprovalRequest) -> None:
         """Tell the open pages of a change that no event tells of."""
         for channel in self._open.get(row.profile, ()):
-            channel.told("touched", channel.seq, row.request_id, new=False)
+            channel.told("touched", channel.seq, row, new=False)
 
     def close(self) -> None:
         """End every stream."""
@@ -173,13 +184,9 @@ class Live:
             channels = self._open.get(event.profile)
             if not channels:
                 continue
-            about = (row.leader_id or row.request_id) if row is not None else None
             new = event.type == "approval.requested" and row is not None and row.leader_id is None
             for channel in channels:
-                own = row.request_id if row is not None and channel.kind == "touch" else about
-                channel.told(event.type, event.seq, own, new=new)
-                if channel.kind == "cards" and event.type.startswith("drill."):
-                    channel.reload()
+                channel.told(event.type, event.seq, row, new=new)
                 if event.type == "key.revoked" and event.data.get("key_id") == channel.seat.key_id:
                     channel.end()
 
@@ -193,7 +200,7 @@ class Live:
             known.discard(row.request_id)
         elif row.profile in self._ended_meanwhile:
             self._ended_meanwhile[row.profile].add(row.request_id)
-        if row.leader_id is None and row.decided_at is not None and _was_asked(row):
+        if row.leader_id is None and row.decided_at is not None and was_asked(row):
             ended = self._ended.setdefault(row.profile, {})
             ended.setdefault(row.request_id, row.decided_at)
             while len(ended) > 1000:
@@ -236,27 +243,28 @@ class Live:
             row = None
             if event.request_id is not None:
                 row = await self._reading.get(profile, event.request_id)
-            about = (row.leader_id or row.request_id) if row is not None else None
-            channel.told(event.type, event.seq, about, new=event.type == "approval.requested")
+            channel.told(event.type, event.seq, row, new=event.type == "approval.requested")
 
     async def _send(
         self, request: web.BaseRequest, channel: Channel, still: Callable[[], object]
     ) -> web.StreamResponse:
         headers = {**HEADERS, "Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
         response = web.StreamResponse(headers=headers)
-        await response.prepare(request)
         loop = asyncio.get_running_loop()
         ask_at = loop.time() + self.keepalive_s
         try:
+            await response.prepare(request)
             # What happened meanwhile is not sent yet: whoever goes on from here again must be told of it then.
             place = b"" if channel.dirty or channel.kinds else b"id: %d\n" % channel.seq
             await _write(response, b"retry: 1000\n%bevent: open\ndata: {}\n\n" % place)
+            await self._look(channel)
             while not channel.ended:
                 # By the clock, not by how long nothing came: on a busy gateway something always comes.
                 if loop.time() >= ask_at:
                     if not await still():  # type: ignore[misc]  # a coroutine
                         break
                     await _write(response, b": alive\n\n")
+                    await self._look(channel)
                     ask_at = loop.time() + self.keepalive_s
                 if channel.anew:
                     channel.anew = False
@@ -271,6 +279,13 @@ class Live:
         except ConnectionError:
             return response
         return response
+
+    async def _look(self, channel: Channel) -> None:
+        """Have a page that names platforms drawn anew when others do not work than it shows."""
+        troubles = ",".join(await self._troubles.of(channel.seat.profile))
+        if channel.kind == "cards" and troubles != channel.troubles:
+            channel.troubles = troubles
+            channel.reload()
 
     async def _news(self, response: web.StreamResponse, channel: Channel) -> None:
         dirty, kinds, seq = channel.dirty, channel.kinds, channel.seq
@@ -346,14 +361,6 @@ def _decides(seat: Seat) -> bool:
 def _owner(seat: Seat) -> str:
     """Whose pages count together. A key logs in as often as it likes; a link lets in once."""
     return seat.key_id or seat.name
-
-
-def _was_asked(row: ApprovalRequest) -> bool:
-    """Whether a person was asked; what a rule, a grant or an earlier denial ended at birth never stood on a page."""
-    if row.repeat_of is not None:
-        return False
-    asked = bool(row.destinations) or row.expires_at is not None
-    return asked or any(actor.type == "person" for actor in row.decided_by)
 
 
 def said(row: ApprovalRequest) -> str:

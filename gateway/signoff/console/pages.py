@@ -14,7 +14,7 @@ from signoff.console import story as stories
 from signoff.console.cards import stays
 from signoff.console.desk import Desk
 from signoff.console.drawing import assets
-from signoff.console.live import Channel
+from signoff.console.live import Channel, Kind
 from signoff.console.past import LastDrill
 from signoff.console.places import Where, choices, places_of, wanted
 from signoff.console.reading import LISTED, MOST_READ
@@ -60,6 +60,7 @@ async def pending(desk: Desk, visit: Visit) -> web.StreamResponse:
         total=len(rows),
         most=MOST_READ,
         last=_last_answer(desk, ended),
+        troubles=await desk.troubles.of(seat.profile),
         absent=await absences.strip(desk, seat.profile) if number == 1 else "",
         rehearsed=await rehearsing.waiting(desk, seat.profile),
     )
@@ -142,6 +143,8 @@ async def history(desk: Desk, visit: Visit) -> web.StreamResponse:
         places=choices((row.place for row in figures if row.place), wish.place),
         older=older,
         newest=str(url) if visit.query("before") else "",
+        searched=past.WINDOW * past.MOST_WINDOWS,
+        csv_rows=past.CSV_ROWS,
         csv=str(url.with_path("/console/history.csv")),
     )
 
@@ -157,7 +160,7 @@ async def history_csv(desk: Desk, visit: Visit) -> web.StreamResponse:
         now=desk.core.clock.now(),
         limit=past.CSV_ROWS,
     )
-    return _file(b"".join(past.as_csv(found.lines)), "text/csv; charset=utf-8", "signoff-history.csv")
+    return _file(b"".join(past.as_csv(found)), "text/csv; charset=utf-8", "signoff-history.csv")
 
 
 async def sessions(desk: Desk, visit: Visit) -> web.StreamResponse:
@@ -204,7 +207,8 @@ async def events(desk: Desk, visit: Visit) -> web.StreamResponse:
         raise NotHere("too_many_pages", 429)
     header = visit.request.headers.get("Last-Event-ID", "")
     after = _number(header) if header else _number(visit.query("after"))
-    channel = Channel(seat, visit.token, "cards" if visit.query("kind") == "cards" else "touch", _where(visit))
+    kind: Kind = "cards" if visit.query("kind") == "cards" else "touch"
+    channel = Channel(seat, visit.token, kind, _where(visit), visit.query("troubles"))
 
     async def still() -> bool:
         return await desk.seats.find(visit.cookie) is not None
@@ -229,7 +233,7 @@ async def static(desk: Desk, visit: Visit) -> web.StreamResponse:
 
 
 def _wish(visit: Visit) -> past.Filter:
-    words = {name: visit.query(name) for name in ("q", "outcome", "agent", "person", "place", "session")}
+    words = {name: visit.query(name) for name in ("q", "outcome", "agent", "person", "place", "session", "asked")}
     return past.wanted(**words)
 
 

@@ -130,6 +130,14 @@ class Reading:
         return still_holds(denial, turn, self._core.clock.now())
 
 
+def was_asked(row: ApprovalRequest) -> bool:
+    """Whether a person was asked; what a rule, a grant or an earlier denial ended at birth never stood on a page."""
+    if row.repeat_of is not None:
+        return False
+    asked = bool(row.destinations) or row.expires_at is not None
+    return asked or any(actor.type == "person" for actor in row.decided_by)
+
+
 def _rank(row: ApprovalRequest) -> tuple[int, float]:
     return RANKS[row.severity], row.created_at.timestamp()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from msgspec import Struct
 
@@ -20,7 +20,10 @@ from signoff.statuses import execution_line
 from signoff.wording import agent_name, answer_word, people, person_name, safe_name, t
 
 PAGE, MOST_EVENTS = 1000, 20_000
-"""The log of a session is read up to here for what is told of one of its requests."""
+"""So much of the log of a session is read from when a request was asked, and again from when it was answered."""
+
+SKEW = timedelta(minutes=1)
+"""By how much the clocks of gateways on one store may differ."""
 
 
 class Step(Struct, frozen=True, kw_only=True):
@@ -33,19 +36,38 @@ class Step(Struct, frozen=True, kw_only=True):
     judged: Judged | None = None
     link: str = ""
     """The short id of another request that it is about."""
+    timed: bool = False
+    """Whether its text names times in our own words alone, so that a page may tell them in its reader's zone."""
 
 
 async def events_of(store: Store, row: ApprovalRequest) -> list[Event]:
-    """What the log tells of one request, in order."""
+    """What the log tells of one request, in order. The log of its session may be long before it and after it."""
     found: list[Event] = []
     after = 0
-    for _ in range(MOST_EVENTS // PAGE):
-        page = await store.events(row.profile, after, limit=PAGE, session_id=row.session_id)
-        found += [event for event in page if event.request_id == row.request_id]
-        if len(page) < PAGE:
+    for at in (row.created_at, row.decided_at):
+        if at is None:
             break
-        after = page[-1].seq
+        after = max(after, await _last_before(store, row.profile, at - SKEW))
+        for _ in range(MOST_EVENTS // PAGE):
+            page = await store.events(row.profile, after, limit=PAGE, session_id=row.session_id)
+            found += [event for event in page if event.request_id == row.request_id]
+            if len(page) < PAGE:
+                return found
+            after = page[-1].seq
     return found
+
+
+async def _last_before(store: Store, profile: str, at: datetime) -> int:
+    """The number of the last event before a time, by halving the log; 0 where there is none."""
+    low, high = 0, await store.last_seq(profile)
+    while high > PAGE and low < high:
+        middle = (low + high) // 2
+        event = next(iter(await store.events(profile, middle, limit=1)), None)
+        if event is None or event.at >= at:
+            high = middle
+        else:
+            low = event.seq
+    return low
 
 
 async def copies_of(store: Store, row: ApprovalRequest) -> list[Copy]:
@@ -196,7 +218,8 @@ def _ended(row: ApprovalRequest, now: datetime) -> list[Step]:
     if row.grant_id:
         more.append(t("console.story.grant", grant=row.grant_id))
     word = t(f"outcome_word.{answer_word(row)}")
-    return [Step(at=row.decided_at, word=word, text=user_summary(row, now), more=tuple(more))]
+    text, timed = user_summary(row, now), row.reason is None
+    return [Step(at=row.decided_at, word=word, text=text, more=tuple(more), timed=timed)]
 
 
 def _via(by: Actor) -> str:
@@ -216,7 +239,7 @@ def _unknown(row: ApprovalRequest, event: Event, now: datetime) -> Step:
     cause = str(event.data.get("cause") or "") or None
     then = replace(row.execution, state="unknown", cause=cause, ended_by=None, ended_at=event.at)
     line = execution_line(replace(row, execution=then), now)
-    return Step(at=event.at, word=t("console.state.unknown"), text=line)
+    return Step(at=event.at, word=t("console.state.unknown"), text=line, timed=True)
 
 
 def _ran(row: ApprovalRequest, events: Sequence[Event], now: datetime) -> list[Step]:
@@ -231,5 +254,5 @@ def _ran(row: ApprovalRequest, events: Sequence[Event], now: datetime) -> list[S
     if ran.ended_at is not None:
         line = execution_line(row, now)
         link = row.again_as if ran.state == "unknown" else ""
-        told.append(Step(at=ran.ended_at, word=t(f"console.state.{ran.state}"), text=line, link=link))
+        told.append(Step(at=ran.ended_at, word=t(f"console.state.{ran.state}"), text=line, link=link, timed=True))
     return told

@@ -91,6 +91,17 @@ class Visit:
         return "application/json" in self.request.headers.get(hdrs.ACCEPT, "")
 
     @property
+    def from_elsewhere(self) -> bool:
+        """Whether a link on another site was followed, with which browsers send no `SameSite=Strict` cookie. One that
+        does not say where it comes from, as over plain http, may have followed one."""
+        site = self.request.headers.get("Sec-Fetch-Site")
+        if self.cookie:
+            return False
+        if site is None:
+            return "text/html" in self.request.headers.get(hdrs.ACCEPT, "")
+        return site == "cross-site" and self.request.headers.get("Sec-Fetch-Dest") == "document"
+
+    @property
     def address(self) -> str:
         """Where the caller is, as far as the connection tells."""
         return self.request.remote or ""
@@ -187,4 +198,6 @@ def away(where: str) -> web.Response:
 def back_to(where: str) -> str:
     """The page that a form names to go back to: one of the console's own, else the first."""
     inside = where == PATH or where.startswith((f"{PATH}/", f"{PATH}?"))
-    return where if inside and where.isprintable() and "\\" not in where and "//" not in where else PATH
+    path = where.partition("?")[0].lower().replace("%2e", ".")
+    leaves = "\\" in where or "//" in where or ".." in path
+    return where if inside and where.isprintable() and not leaves else PATH

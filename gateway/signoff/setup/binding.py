@@ -97,6 +97,9 @@ class CodeInbox:
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """No card is open that would move."""
 
+    async def left(self, place: Destination, why: str) -> None:
+        """No card is open there."""
+
     async def load(self, name: str) -> str | None:
         """A value of this run."""
         return self._values.get(name)

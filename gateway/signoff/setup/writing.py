@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -45,15 +46,20 @@ class Choices(Struct, frozen=True, kw_only=True):
     """Whether secrets stand in the file itself."""
 
     def secret_files(self, folder: Path) -> dict[Path, str]:
-        """The files that pasted secrets go to, beside the settings."""
+        """The files that pasted secrets go to, beside the settings, and what stands in them."""
         if self.inline_secrets:
             return {}
         return {
-            folder / f"{choice.platform}.{name}": str(given.value)
+            folder / secret_name(choice.platform, name): f"{given.value}\n"
             for choice in self.platforms
             for name, given in choice.secrets.items()
             if given.kind == "pasted"
         }
+
+
+def secret_name(platform: str, name: str) -> str:
+    """The name of the file that a pasted secret goes to."""
+    return f"{platform}.{name}"
 
 
 def text_of(choices: Choices) -> str:
@@ -65,6 +71,7 @@ def text_of(choices: Choices) -> str:
         "[gateway]",
         *_commented("gateway.port", "8787"),
         *_commented("gateway.state_dir", '"/var/lib/signoff"'),
+        *_commented("gateway.console_url", '"https://signoff.example.org"'),
         "",
         "[approvals]",
         *_about("approvals.timeout_s"),
@@ -85,7 +92,11 @@ def _platform(choice: PlatformChoice, *, inline: bool) -> Iterator[str]:
     for name, given in choice.secrets.items():
         yield from _about(f"{section}.{name}")
         if given.kind == "pasted":
-            yield f"{name} = {_quoted(given.value)}" if inline else f'{name}_file = "{choice.platform}.{name}"'
+            yield (
+                f"{name} = {_quoted(given.value)}"
+                if inline
+                else f'{name}_file = "{secret_name(choice.platform, name)}"'
+            )
         else:
             yield f"{name}_{given.kind} = {_quoted(given.source)}"
     for name, value in choice.settings.items():
@@ -115,22 +126,49 @@ def _quoted(text: str) -> str:
     return json.dumps(str(text)).replace("\x7f", "\\u007f")
 
 
+def check_free(path: Path, *, replace: bool) -> None:
+    """Raise `ConfigError` where a file could not be written there now; nothing is."""
+    if path.exists() and not replace:
+        raise _in_the_way(path)
+    folder = next(each for each in path.absolute().parents if each.exists())
+    if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+        raise ConfigError(f"{path} cannot be written: {folder} takes no file; name another place with --config.")
+
+
 def write_private(path: Path, text: str, *, replace: bool) -> None:
     """Write a file with mode 0600, whole or not at all. Raises `ConfigError` where one is in the way and must stay."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    write_all({path: text}, replace=replace)
+
+
+def write_all(files: Mapping[Path, str], *, replace: bool) -> None:
+    """Write files with mode 0600, all of them or none; one that replaced another is not taken back. Raises
+    `ConfigError` where one is in the way and must stay."""
+    drafts = {path: path.with_name(f".{path.name}.{secrets.token_hex(4)}") for path in files}
+    placed: list[Path] = []
+    path = next(iter(files))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        if replace:
-            draft.replace(path)
-        else:
-            os.link(draft, path)
-            draft.unlink()
-    except FileExistsError:
-        draft.unlink(missing_ok=True)
-        raise ConfigError(f"{path} is there already and stays as it is; --force replaces it.") from None
+        for path, draft in drafts.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(files[path])
+        for path, draft in drafts.items():
+            if replace:
+                draft.replace(path)
+            else:
+                os.link(draft, path)
+                placed.append(path)
     except OSError as error:
-        draft.unlink(missing_ok=True)
+        for each in placed:
+            each.unlink(missing_ok=True)
+        if isinstance(error, FileExistsError) and path.exists():
+            raise _in_the_way(path) from None
         raise ConfigError(f"{path} cannot be written: {error.strerror}; name another place with --config.") from None
+    finally:
+        for draft in drafts.values():
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+
+def _in_the_way(path: Path) -> ConfigError:
+    return ConfigError(f"{path} is there already and stays as it is; --force replaces it.")

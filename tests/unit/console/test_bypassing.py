@@ -22,7 +22,7 @@ async def stored(here: Place, name: str = "s1") -> Session:
 async def test_it_begins_after_a_second_step_and_ends_at_once(here: Place) -> None:
     agent, person = await here.agent(), await here.person()
     page = await person.get("/console/sessions")
-    assert "Stop asking…" in page.text
+    assert "Ask nothing…" in page.text
     form = page.fields(PATH)
     told = await person.script(PATH, form)
     assert told["how"] == "confirm"
@@ -35,8 +35,8 @@ async def test_it_begins_after_a_second_step_and_ends_at_once(here: Place) -> No
     assert (await agent.ask())["outcome"] == "approved"
 
     page = await person.get("/console/sessions")
-    assert re.search(r'data-label="bypass">until [^<]+<span class="muted"><bdi>ann</bdi>', page.text)
-    assert "Stop asking…" not in page.text
+    assert re.search(r'data-label="bypass"><span data-told>until [^<]+</span> <span [^>]+><bdi>ann</bdi>', page.text)
+    assert "Ask nothing…" not in page.text
     told = await person.script(PATH, page.fields(PATH))
     assert told["text"] == "Asking again (ann)."
     assert (await stored(here)).bypass_until is None

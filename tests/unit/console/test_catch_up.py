@@ -46,7 +46,7 @@ async def test_from_the_strip_to_asking_again(stored: Place, short: None) -> Non
     assert PAGE not in (await person.get("/console")).text
     assert "Nothing ended while nobody was there." in (await person.get(PAGE)).text
     record = await blocked(stored)
-    assert "While nobody was there: 1 action was blocked." in (await person.get("/console")).text
+    assert "While nobody was there: 1 blocked." in (await person.get("/console")).text
     text = (await person.get(PAGE)).text
     assert f"{record['short_id']} blocked" in text
     assert "cron_mode is &#34;deny&#34; · npm publish · mailer" in text

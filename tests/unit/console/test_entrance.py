@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import html
+import re
 import socket
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import quote
 
 import aiohttp
 import pytest
@@ -113,7 +116,20 @@ async def test_a_guessed_link_costs_no_write(here: Place, monkeypatch: pytest.Mo
     assert written == []
 
 
-@pytest.mark.parametrize("following", ["https://evil.example", "//evil.example", "/\\evil", "/console\\..", "/v1/keys"])
+LEAVING = [
+    "https://evil.example",
+    "//evil.example",
+    "/\\evil",
+    "/console\\..",
+    "/v1/keys",
+    "/console/../v1/keys",
+    "/console/%2E%2e/v1/keys",
+    "/console/r/.%2e/../../v1",
+    "/console//evil.example",
+]
+
+
+@pytest.mark.parametrize("following", LEAVING)
 async def test_a_log_in_leads_to_a_page_of_the_console_only(here: Place, following: str) -> None:
     key = (await here.core.keys.create("default", "ops")).text
     answer = await here.stranger().post("/console/login", {"key": key, "next": following})
@@ -124,6 +140,53 @@ async def test_a_log_in_goes_on_where_it_was_asked_for(here: Place) -> None:
     key = (await here.core.keys.create("default", "ops")).text
     answer = await here.stranger().post("/console/login", {"key": key, "next": "/console/r/7Q2MK"})
     assert answer.headers["Location"] == "/console/r/7Q2MK"
+
+
+CHAT = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+"""With a link that was followed on another site; browsers then send no cookie of ours."""
+
+
+async def test_a_link_on_another_site_comes_over_the_log_in(here: Place) -> None:
+    person, story = await here.person("ops"), "/console/history?place=console:main"
+    page = await here.stranger().get(story, **CHAT)
+    assert (page.status, page.url) == (200, f"{here.base}/console/history?place=console:main")
+    (onward,) = re.findall(r'<meta http-equiv="refresh" content="0; url=([^"]+)">', page.text)
+    assert "default-src 'none'" in page.headers["Content-Security-Policy"]
+    same = {**CHAT, "Sec-Fetch-Site": "same-origin"}
+    assert (await person.get(html.unescape(onward), **same)).url == f"{here.base}{story}"
+    login = await here.stranger().get(html.unescape(onward), **same)
+    assert "API key" in login.text
+    assert f'name="next" value="{story}"' in login.text
+    # The log-in itself never sends on: whoever is logged out stays there, wherever they come from.
+    for where in ("/console/login", "/console/login?next=/console/login"):
+        assert "refresh" not in (await here.stranger().get(where, **CHAT)).text
+
+
+@pytest.mark.parametrize(
+    ("headers", "sent_on"),
+    [
+        (CHAT, True),
+        ({"Accept": "text/html,*/*"}, True),  # over plain http browsers do not say where they come from
+        ({**CHAT, "Sec-Fetch-Site": "same-origin"}, False),
+        ({**CHAT, "Sec-Fetch-Site": "none"}, False),
+        ({**CHAT, "Sec-Fetch-Dest": "iframe"}, False),
+        ({**CHAT, "Sec-Fetch-Dest": "image"}, False),
+        ({**CHAT, "Cookie": "signoff_console=gone"}, False),
+        ({**CHAT, "Accept": "application/json"}, False),
+    ],
+)
+async def test_only_who_may_have_lost_the_cookie_is_sent_on(
+    here: Place, headers: dict[str, str], sent_on: bool
+) -> None:
+    page = await here.stranger().get("/console/sessions", **headers)
+    assert ('http-equiv="refresh"' in page.text) == sent_on
+
+
+@pytest.mark.parametrize("following", LEAVING)
+async def test_who_is_logged_in_is_sent_on_within_the_console_only(here: Place, following: str) -> None:
+    person = await here.person("ops")
+    found = await person.get(f"/console/login?next={quote(following, safe='')}")
+    assert found.url == f"{here.base}/console"
 
 
 # --- one-time links --------------------------------------------------------------------------------

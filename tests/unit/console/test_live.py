@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 import aiohttp
 import pytest
+from aiohttp.web import BaseRequest, StreamResponse
 from tests.unit.console.world import Person, Place
 from tests.unit.server.world import until
 
-from signoff.model import ApprovalRequest, Notifier
+from signoff import drills
+from signoff.model import ApprovalRequest, Destination, Health, Notifier
 from signoff.rows import EVERY_SESSION, request_key, session_key
+from signoff.testing.fake_adapter import FakeAdapter
 
 
 class Stream:
@@ -263,6 +267,91 @@ async def test_an_open_page_of_somebody_who_decides_is_a_way_to_a_person(here: P
                 return row.gone_at is not None and first.gone_at is not None and row.gone_at > first.gone_at
 
             await until(renewed)
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_drill_draws_the_page_anew_also_for_one_that_was_drawn_before_it(here: Place, late: bool) -> None:
+    person = await here.person()
+    seq = await here.core.store.last_seq("default")
+    places, by = (Destination("console", "main"),), "ann"
+    if late:
+        await drills.begin(here.core.store, "default", places, by=by, wait_s=60)
+    async with watching(person, f"kind=cards&after={seq}") as stream:
+        if not late:
+            await drills.begin(here.core.store, "default", places, by=by, wait_s=60)
+        assert await stream.next("reload") == {}
+
+
+class Telegram(FakeAdapter):
+    """A platform that fails when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__("telegram")
+        self.state: Literal["ready", "degraded"] = "ready"
+
+    def health(self) -> Health:
+        return Health(state=self.state)
+
+
+async def test_a_platform_that_fails_is_told_on_an_open_page(here: Place) -> None:
+    telegram = here.core.adapters["default", "telegram"] = Telegram()
+    person, other = await here.person(), await here.person(profile="second")
+    told = "Telegram does not work now"
+    assert told not in (await person.get("/console")).text
+    async with watching(person) as stream:
+        telegram.state = "degraded"
+        assert await stream.next("reload") == {}
+        assert told in (await person.get("/console")).text
+        assert told not in (await other.get("/console")).text
+        telegram.state = "ready"
+        assert await stream.next("reload") == {}
+        assert told not in (await person.get("/console")).text
+    # A page that was away meanwhile is told by what it shows.
+    async with watching(person, "kind=cards&troubles=telegram") as stream:
+        assert await stream.next("reload") == {}
+
+
+async def test_pages_without_an_event_for_it_ask_again_by_themselves(here: Place) -> None:
+    person = await here.person()
+    for path in ("/health", "/sessions", "/grants", "/staged", "/catch-up"):
+        assert re.search(r'<h1 data-again="\d+">', (await person.get(f"/console{path}")).text), path
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_the_story_of_a_question_is_told_of_those_that_wait_on_it(here: Place, late: bool) -> None:
+    agent = await here.agent()
+    person = await here.person()
+    leader = await agent.ask()
+    seq = await here.core.store.last_seq("default")
+    if late:
+        follower = await agent.ask()
+    async with watching(person, f"kind=touch&after={seq}") as stream:
+        if not late:
+            follower = await agent.ask()
+        assert set((await stream.next("touch"))["ids"]) == {leader["request_id"], follower["request_id"]}
+
+
+async def test_a_page_that_goes_before_its_stream_begins_is_no_defect(
+    here: Place, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    person = await here.person()
+    last_seq, handle = here.core.store.last_seq, here.console.handle
+    made: list[asyncio.Transport] = []
+
+    async def handled(request: BaseRequest) -> StreamResponse:
+        assert request.transport is not None
+        made.append(request.transport)
+        return await handle(request)
+
+    async def going(profile: str) -> int:
+        made[-1].close()
+        return await last_seq(profile)
+
+    monkeypatch.setattr(here.console, "handle", handled)
+    monkeypatch.setattr(here.core.store, "last_seq", going)
+    with pytest.raises(aiohttp.ServerDisconnectedError):
+        await person.get("/console/events?kind=cards")
+    assert caplog.messages == []
 
 
 async def test_streams_end_with_the_server(here: Place) -> None:

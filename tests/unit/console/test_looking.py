@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import html
 import io
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -62,6 +64,21 @@ async def test_the_record_is_a_file(here: Place) -> None:
     assert "ghp_0123456789abcdefghij" not in page.text
 
 
+async def test_the_story_of_a_long_session_leaves_out_nothing(stored: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("signoff.console.story.PAGE", 4)
+    monkeypatch.setattr("signoff.console.story.MOST_EVENTS", 12)
+    monkeypatch.setattr("signoff.console.story.SKEW", timedelta(0))
+    agent, person = await stored.agent(), await stored.person()
+    records = [await agent.ask(action={"kind": "command", "command": f"rm -rf b{n}"}) for n in range(40)]
+    for record in records:
+        await person.decide(record, "deny")
+    for record in records:
+        page = await person.get(f"/console/r/{record['short_id']}/record.json")
+        types = [event["type"] for event in json.loads(page.text)["events"]]
+        assert types[:1] == ["approval.requested"], record["action"]
+    assert types == ["approval.requested", "approval.resolved"]
+
+
 @pytest.mark.parametrize("reference", ["nothing", "7Q2MK", "%00", "%F0%9F%98%80", "..%2F..%2Fetc", "x" * 300])
 async def test_what_does_not_exist_is_not_found(here: Place, reference: str) -> None:
     person = await here.person()
@@ -113,6 +130,45 @@ async def test_history_is_searched(here: Place) -> None:
         page = await person.get(f"/console/history?{query}")
         assert page.text.count("origin b") == count, query
         assert (await person.get(f"/console/history.csv?{query}")).text.count("origin b") == count
+
+
+async def test_a_search_that_stopped_says_so(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    await many(here, 12)
+    monkeypatch.setattr("signoff.console.history.WINDOW", 5)
+    monkeypatch.setattr("signoff.console.history.MOST_WINDOWS", 2)
+    person = await here.person()
+    page = await person.get("/console/history?q=b000")
+    assert "Nothing among the newest 10 events fits these words. Older ones were not searched yet." in page.text
+    while 'rel="next"' in page.text:
+        page = await person.get(html.unescape(page.text.partition('rel="next" href="')[2].partition('"')[0]))
+        if "origin b000" in page.text:
+            break
+    assert "origin b000" in page.text
+    monkeypatch.setattr("signoff.console.history.MOST_WINDOWS", 20)
+    assert "Nothing that ended fits these words." in (await person.get("/console/history?q=nowhere")).text
+
+
+async def test_a_file_that_is_cut_says_so(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    await many(here, 4)
+    person = await here.person()
+    cut = "The list is cut here. Older ones are left out."
+    assert "CSV of the newest 5,000" in (await person.get("/console/history")).text
+    assert cut not in (await person.get("/console/history.csv")).text
+    monkeypatch.setattr("signoff.console.history.CSV_ROWS", 3)
+    assert (await person.get("/console/history.csv")).text.splitlines()[-1] == cut
+
+
+async def test_what_rules_answered_can_be_left_out(here: Place) -> None:
+    agent, person = await here.agent(), await here.person()
+    asked = await agent.ask()
+    await person.decide(asked, "deny")
+    blocked = await agent.ask(action={"kind": "command", "command": "rm -rf /"})
+    page = await person.get("/console/history")
+    assert asked["short_id"] in page.text and blocked["short_id"] in page.text
+    for path in ("/console/history?asked=1", "/console/history.csv?asked=1"):
+        page = await person.get(path)
+        assert asked["short_id"] in page.text
+        assert blocked["short_id"] not in page.text
 
 
 async def test_the_file_for_spreadsheets_runs_nothing(here: Place) -> None:
@@ -203,7 +259,7 @@ async def test_sessions_say_where_answers_come_from(here: Place) -> None:
     text = (await person.get("/console/sessions")).text
     assert "an attached app" in text
     assert "as s1" in text
-    assert "nobody: cron_mode is deny" in text
+    assert "nobody: what needs a yes does not run (cron_mode)" in text
     assert record["status"] == "pending"
     await agent("DELETE", "/v1/sessions/kid")
     assert "kid" not in (await person.get("/console/sessions")).text

@@ -21,7 +21,7 @@ from tests.unit.demo.test_demo import COMMAND, environment
 from signoff.demo.pages import has_display
 
 WITHIN_S = 30.0
-FIRST_CARD_WITHIN_S = 20.0
+FIRST_CARD_WITHIN_S = 10.0
 """A few seconds on a machine that has nothing else to do."""
 
 

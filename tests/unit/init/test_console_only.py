@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import stat
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -49,6 +50,7 @@ async def test_from_nothing_to_a_first_approval(shell: Shell) -> None:
     file = shell.folder / "signoff.toml"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert 'fallback_destination = "console:main"' in file.read_text()
+    assert re.search(r"# .*cards.*\n# console_url = ", file.read_text()), "what cards link to is there to be found"
     build = shell.folder / "build"
     build.mkdir()
     async with serving(shell) as base, aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:

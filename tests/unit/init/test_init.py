@@ -224,6 +224,14 @@ async def test_the_dialogue_binds_whoever_sends_the_code(shell: Shell, telegram:
         await terminal.type_hidden("123456:MISTYPED")
         await terminal.expect("Telegram rejects the bot's token")
         await terminal.expect("Bot token")
+        # What would be in the way at the end is told before anybody is bound.
+        secret = shell.folder / "telegram.token"
+        secret.write_text("left over")
+        await terminal.type_hidden(TOKEN)
+        await terminal.expect("is there already and stays as it is; --force replaces it.")
+        await terminal.expect("to take what stands in it.")
+        await terminal.expect("Bot token")
+        secret.unlink()
         await terminal.type_hidden(TOKEN)
         await terminal.expect("Telegram knows the bot as @ops_signoff_bot")
         await terminal.expect("Bind yourself as the first approver now?")
@@ -244,7 +252,6 @@ async def test_the_dialogue_binds_whoever_sends_the_code(shell: Shell, telegram:
     assert f'approvers = ["{ANA}"]' in settings(shell)
     assert f'fallback_destination = "telegram:{ANA}"' in settings(shell)
     assert 'token_file = "telegram.token"' in settings(shell)
-    secret = shell.folder / "telegram.token"
     assert (secret.read_text().strip(), mode_of(secret)) == (TOKEN, 0o600)
     load_config(shell.folder / "signoff.toml", {})
     # The command was taken, so the gateway does not see it again.

@@ -8,7 +8,7 @@
   const find = (what, from = document) => from.querySelector(what);
   const all = (what, from = document) => [...from.querySelectorAll(what)];
   const fill = (text, values) => text.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
-  const clock = (at) => at.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const { now, clock, zones } = times;
 
   // --- this browser ----------------------------------------------------------------------------
 
@@ -41,8 +41,15 @@
 
   const said = find("[data-said]");
   const urgent = find("[data-urgent]");
+  let faded = 0;
 
   function say(lines, into = said) {
+    if (into === said) {
+      // It stays in sight for a while, wherever on the page somebody is; then it stands on top.
+      said.classList.add("fresh");
+      window.clearTimeout(faded);
+      faded = window.setTimeout(() => said.classList.remove("fresh"), 20000);
+    }
     into.replaceChildren(...[].concat(lines).map((line) => {
       const part = document.createElement("p");
       part.textContent = line;
@@ -53,15 +60,21 @@
   // --- time ------------------------------------------------------------------------------------
 
   const spoken = new Set();
+  const overdue = new Set();
+  // The page came when the gateway wrote its time into it, or little later.
+  const [loaded] = performance.getEntriesByType("navigation");
+  times.set(body.dataset.now, Date.now() - performance.now() + (loaded?.responseStart ?? 0));
 
   function tick() {
     for (const time of all("time[data-left]")) {
-      const left = Math.floor((new Date(time.dateTime) - Date.now()) / 1000);
+      const left = Math.floor((new Date(time.dateTime) - now()) / 1000);
       const card = time.closest("[data-id]");
       if (left < 0) {
-        if (time.textContent !== words.expired) {
-          time.textContent = words.expired;
-          if (card) window.setTimeout(() => refresh(card.dataset.id), 1500);
+        if (time.textContent !== words.expired) time.textContent = words.expired;
+        const end = `${card?.dataset.id} ${time.dateTime}`;
+        if (card && !overdue.has(end)) {
+          overdue.add(end);
+          window.setTimeout(() => refresh(card.dataset.id), 1500);
         }
         continue;
       }
@@ -77,20 +90,10 @@
     }
   }
 
-  function zones(from = document) {
-    for (const time of all("time[data-clock]", from)) {
-      const at = new Date(time.dateTime);
-      const today = at.toDateString() === new Date().toDateString();
-      const day = at.toLocaleDateString([], { day: "numeric", month: "short" });
-      time.title = at.toISOString();
-      time.textContent = today ? at.toLocaleTimeString([], { hour12: false }) : `${day} ${clock(at)}`;
-    }
-  }
-
   // --- cards -----------------------------------------------------------------------------------
 
-  const cards = find("[data-cards]");
-  const index = find("[data-index]");
+  // Looked up at each use: a page that is drawn anew has others.
+  const cardsOf = () => find("[data-cards]");
   const asked = new URLSearchParams(location.search);
   const pages = asked.get("page");
 
@@ -104,40 +107,22 @@
 
   function put(told) {
     const fresh = parsed(told.html);
+    zones(fresh);
     const old = cardOf(told.id);
     // An answer and a live change may arrive in either order; the newer state stays.
     if (old && Number(old.dataset.version) > Number(fresh.dataset.version)) return;
+    const cards = cardsOf();
     if (!old && (!cards || !told.pending || told.fits === false || (pages && pages !== "1"))) return;
     if (old) {
-      const open = all("details", old).map((each) => each.open);
-      const typed = all("input[name=reason], [name^=field-]", old)
-        .map((field) => [field.name, field.value, field.checked]);
-      const held = old.contains(document.activeElement);
-      const focus = held && document.activeElement !== old ? focusPath(document.activeElement) : null;
-      if (told.pending) {
-        all("details", fresh).forEach((each, place) => { each.open = Boolean(open[place]); });
-        for (const [name, value, ticked] of typed) {
-          const fields = all(`[name="${name}"]`, fresh);
-          const box = fields.find((each) => each.type === "checkbox" && each.value === value);
-          if (box) box.checked = ticked;
-          else if (fields[0] && value) fields[0].value = value;
-        }
-      }
+      const restore = keeping(old);
       old.replaceWith(fresh);
-      if (held) (focus && find(focus, fresh) || fresh).focus({ preventScroll: true });
+      restore(fresh);
     } else {
       cards.insertBefore(fresh, find("[data-empty]", cards));
     }
     if (fresh.dataset.pending === "0" && page === "pending") window.setTimeout(() => drop(fresh), 30000);
     listed(told, fresh);
     tick();
-  }
-
-  function focusPath(element) {
-    if (element.name && element.value !== undefined && element.tagName === "BUTTON") {
-      return `button[name="${CSS.escape(element.name)}"][value="${CSS.escape(element.value)}"]`;
-    }
-    return element.name ? `input[name="${CSS.escape(element.name)}"]` : null;
   }
 
   function drop(card) {
@@ -151,12 +136,14 @@
   }
 
   function empty() {
+    const cards = cardsOf();
     const note = cards && find("[data-empty]", cards);
     if (note) note.hidden = Boolean(find("article", cards));
   }
 
   function listed(told, card) {
     empty();
+    const index = find("[data-index]");
     if (!index) return;
     const known = find(`a[href="#r-${told.short}"]`, index);
     if (!told.pending) {
@@ -300,12 +287,14 @@
     source?.close();
     const kind = page === "pending" ? "cards" : "touch";
     const wanted = new URLSearchParams({ kind, after: last });
+    // What the page shows of platforms that do not work, which no event tells of.
+    wanted.set("troubles", find("[data-troubles]")?.dataset.troubles ?? "");
     for (const name of ["place", "session"]) if (asked.get(name)) wanted.set(name, asked.get(name));
     source = new EventSource(`/console/events?${wanted}`);
     source.addEventListener("open", () => back());
     source.addEventListener("error", () => cut());
-    source.addEventListener("card", (event) => card(JSON.parse(event.data)));
-    source.addEventListener("count", (event) => { seen(event); counted(JSON.parse(event.data).count); });
+    source.addEventListener("card", (event) => heard(() => card(JSON.parse(event.data))));
+    source.addEventListener("count", (event) => { seen(event); heard(() => counted(JSON.parse(event.data).count)); });
     source.addEventListener("touch", (event) => { seen(event); touched(JSON.parse(event.data)); });
     source.addEventListener("reload", () => again());
     source.addEventListener("over", () => cut());
@@ -359,23 +348,19 @@
     if (known && !told.pending && known.dataset.pending === "0" && known.outerHTML === told.html) return;
     const before = known?.dataset.pending;
     put(told);
-    if (told.pending && before === undefined && cards && told.fits !== false) {
+    if (told.pending && before === undefined && cardsOf() && told.fits !== false) {
       say(told.said, told.severity === "critical" ? urgent : said);
-      notify(told);
+      bell.notify(cardOf(told.id));
     } else if (!told.pending && before === "1") {
       say(told.said);
     }
   }
 
-  let waiting = 0;
-
   function touched(told) {
     counted(told.count);
     const about = body.dataset.about;
-    if (page === "confirm" || page === "revealed" || (about && !told.ids.includes(about))) return;
-    if (!about && !concerns(told.kinds)) return;
-    window.clearTimeout(waiting);
-    waiting = window.setTimeout(again, 400);
+    if (about ? told.ids.length < 100 && !told.ids.includes(about) : !concerns(told.kinds)) return;
+    soon();
   }
 
   function concerns(kinds) {
@@ -387,123 +372,114 @@
     return Boolean(wanted) && kinds.some((kind) => wanted.test(kind));
   }
 
-  // Draw the page anew without leaving it; whoever is typing is left alone.
-  async function again() {
-    const main = find("[data-main]");
-    // What was judged is of the form that was sent, and of no address.
-    if (page === "try") return;
-    if (document.activeElement?.matches("input, select") && main.contains(document.activeElement)) return;
-    if (page === "history" && new URLSearchParams(location.search).get("before")) return;
-    const answer = await fetch(location.href);
-    if (!answer.ok) return;
-    const next = new DOMParser().parseFromString(await answer.text(), "text/html");
-    const fresh = find("[data-main]", next);
-    if (!fresh) return;
-    last = next.body.dataset.seq;
-    const focus = document.activeElement && main.contains(document.activeElement) ? document.activeElement.id : "";
-    const open = new Set(all("details[open]", main).map((each) => place(each)));
-    main.replaceChildren(...fresh.childNodes);
-    all("details", main).forEach((each) => { if (open.has(place(each))) each.open = true; });
-    if (focus) document.getElementById(focus)?.focus({ preventScroll: true });
-    ready(main);
+  // --- drawing the page anew -------------------------------------------------------------------
+
+  let due = 0;
+  let owed = false;
+  let pressed = false;
+  let meanwhile = null;
+
+  // Not put off by what follows, or a page on which something always happens would never change.
+  function soon() {
+    due ||= window.setTimeout(() => { due = 0; again(); }, 400);
   }
 
-  const place = (each) => `${each.closest("[data-id]")?.dataset.id}/${all("details", each.parentElement).indexOf(each)}`;
+  // Whoever types or presses is left alone; the page changes once they are done.
+  const busy = () => pressed || find("dialog[open]") !== null
+    || (document.activeElement?.matches("input, select, textarea") && find("[data-main]").contains(document.activeElement));
+
+  function settled() {
+    if (owed && !busy()) soon();
+  }
+
+  document.addEventListener("pointerdown", () => { pressed = true; });
+  for (const end of ["pointerup", "pointercancel"]) {
+    document.addEventListener(end, () => { pressed = false; settled(); });
+  }
+  for (const end of ["focusout", "close"]) document.addEventListener(end, () => window.setTimeout(settled), true);
+
+  // What comes while the page is fetched may be missing in it, and is done once more.
+  function heard(tell) {
+    tell();
+    meanwhile?.push(tell);
+  }
+
+  async function again() {
+    // What was judged or shown is of the form that was sent, and of no address.
+    if (["try", "confirm", "revealed"].includes(page) || (page === "history" && asked.get("before"))) return;
+    owed = busy() || meanwhile !== null;
+    if (owed) return;
+    meanwhile = [];
+    try {
+      await drawn();
+    } catch {
+      // The gateway is away; the stream says so, and tells what changed once it is back.
+    }
+    meanwhile = null;
+    settled();
+    later();
+  }
+
+  async function drawn() {
+    const answer = await fetch(location.href);
+    const at = Date.now();
+    const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = find("[data-main]", next);
+    if (!answer.ok || !fresh) return;
+    if (busy()) {
+      owed = true;
+      return;
+    }
+    const main = find("[data-main]");
+    const restore = keeping(main);
+    last = next.body.dataset.seq;
+    times.set(next.body.dataset.now, at);
+    main.replaceChildren(...fresh.childNodes);
+    restore(main);
+    counted(Number(find("[data-count]", next).textContent));
+    ready(main);
+    meanwhile.forEach((tell) => tell());
+  }
 
   // A hidden page that notifies nobody lets go of its connection: a browser has few of them for one host.
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) {
-      if (!notifying()) {
+      if (!bell.on()) {
         window.clearTimeout(timer);
         source?.close();
       }
-    } else if (!source || source.readyState === EventSource.CLOSED) {
-      connect();
+      return;
     }
+    if (!source || source.readyState === EventSource.CLOSED) connect();
+    if (find("[data-again]")) soon();
   });
   window.addEventListener("pagehide", () => source?.close());
 
-  // --- notifications ---------------------------------------------------------------------------
-
-  const bell = find("[data-notify]");
-  const KEPT = "signoff-notify";
-
-  function notifying() {
-    return "Notification" in window && Notification.permission === "granted" && localStorage.getItem(KEPT) === "1";
-  }
-
-  function notify(told) {
-    if (!notifying() || !document.hidden) return;
-    const about = cardOf(told.id);
-    if (!about) return;
-    const note = new Notification(about.dataset.headline, { body: about.dataset.place, tag: told.id });
-    note.addEventListener("click", () => {
-      window.focus();
-      cardOf(told.id)?.focus();
-    });
-  }
-
-  function ringing() {
-    if (!bell || !("Notification" in window)) return;
-    bell.hidden = false;
-    bell.setAttribute("aria-pressed", String(notifying()));
-  }
-
-  bell?.addEventListener("click", async () => {
-    if (notifying()) {
-      localStorage.removeItem(KEPT);
-      say(words.notify_off);
-    } else if (await Notification.requestPermission() === "granted") {
-      localStorage.setItem(KEPT, "1");
-      say(words.notify_on);
-    } else {
-      say(words.notify_denied);
-    }
-    ringing();
-  });
-
-  // --- keys ------------------------------------------------------------------------------------
-
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.target.closest("input, select, textarea, dialog")) return;
-    const stand = all("article[data-id]");
-    const at = stand.indexOf(document.activeElement?.closest("article[data-id]"));
-    if (event.key === "j" || event.key === "k") {
-      const next = stand[event.key === "j" ? Math.min(at + 1, stand.length - 1) : Math.max(at - 1, 0)];
-      next?.focus();
-      next?.scrollIntoView({ block: "start" });
-    } else if (event.key === "Enter" && at >= 0 && document.activeElement === stand[at]) {
-      find("[data-story]", stand[at]).click();
-    } else if (event.key === "w" && at >= 0) {
-      const more = find("[data-more]", stand[at]);
-      if (more) more.open = !more.open;
-    } else if (event.key === "?") {
-      find("[data-keys]").showModal();
-    } else {
-      return;
-    }
-    event.preventDefault();
-  });
+  const bell = bellOf(words, say, (id) => cardOf(id)?.focus());
 
   // --- begin -----------------------------------------------------------------------------------
 
-  let soonAgain = 0;
+  let timed = 0;
+
+  // What no event tells of is asked for after a while.
+  function later() {
+    const wait_s = Number(find("[data-again]")?.dataset.again);
+    window.clearTimeout(timed);
+    if (wait_s) timed = window.setTimeout(() => { if (!document.hidden) again(); }, wait_s * 1000);
+  }
 
   function ready(from) {
     zones(from);
     tick();
+    bell.draw();
     all("[data-copy], [data-help]").forEach((each) => { each.hidden = false; });
-    const soon = find("[data-again]", from);
-    window.clearTimeout(soonAgain);
-    if (soon) soonAgain = window.setTimeout(again, Number(soon.dataset.again) * 1000);
     if (page === "pending") {
       for (const each of all("article[data-pending='0']")) window.setTimeout(() => drop(each), 30000);
     }
   }
 
   ready(document);
-  ringing();
+  later();
   window.setInterval(tick, 1000);
   if (page !== "confirm" && page !== "revealed") connect();
 })();

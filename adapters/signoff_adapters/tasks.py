@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from datetime import timedelta
 from typing import Any, TypeVar
 
+from signoff.errors import SignoffError
 from signoff.ports import Clock
 
 _Result = TypeVar("_Result")
@@ -17,8 +18,9 @@ _log = logging.getLogger(__name__)
 class Jobs:
     """Work beside the handling. A task is kept until it is done; the loop alone would not keep it alive."""
 
-    def __init__(self, failed: Callable[[BaseException], None] | None = None) -> None:
-        """`failed` is told of each job's error. Without it nobody is: whoever waits for the job has the error."""
+    def __init__(self, failed: Callable[[BaseException], None] | None) -> None:
+        """`failed` is told of each job's error. None is for jobs that somebody waits for, who has the error; of one
+        that nobody waits for it would be lost without a word."""
         self._failed = failed
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -28,7 +30,10 @@ class Jobs:
 
     def spawn(self, work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
         """Begin `work`."""
-        task = asyncio.create_task(work)
+        return self.keep(asyncio.create_task(work))
+
+    def keep(self, task: asyncio.Task[_Result]) -> asyncio.Task[_Result]:
+        """Take a task over that was begun elsewhere."""
         self._tasks.add(task)
         task.add_done_callback(self._done)
         return task
@@ -38,6 +43,16 @@ class Jobs:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None and self._failed is not None:
             self._failed(error)
+
+
+def logged(platform: str) -> Callable[[BaseException], None]:
+    """Writes the error of a job that nobody waits for to the log."""
+
+    def tell(error: BaseException) -> None:
+        known = isinstance(error, SignoffError)
+        _log.error("%s: %s: %s", platform, type(error).__name__, error, exc_info=None if known else error)
+
+    return tell
 
 
 async def drain(running: Callable[[], set[asyncio.Task[Any]]], limit_s: float) -> None:

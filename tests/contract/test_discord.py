@@ -56,8 +56,8 @@ def config_for(mode: Mode, url: str, gateway_url: str, public_key: str, hooks_po
         settle_within_s=3.0,
         drain_s=1.0,
         heartbeat_every_s=0.2,
-        silence_s=2.5,
-        greeting_timeout_s=1.5,
+        silence_s=4.0,
+        greeting_timeout_s=3.0,
         identify_gap_s=0.0,
     )
 

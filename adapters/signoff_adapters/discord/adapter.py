@@ -8,6 +8,7 @@ there `@bot approve` and plain words in a direct chat are not heard, and the sla
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 from datetime import timedelta
@@ -34,6 +35,8 @@ from .wire import PLATFORM, Me
 
 QUICK_EVERY_S = 5.0
 """A connection that ends again so soon after the last one is not renewed at once."""
+REACHED_EVERY_S = 120.0
+"""HTTP mode: when Discord posted nothing for so long, it is asked to try our address with a ping."""
 NEW_SESSION_S = (1.0, 5.0)
 """Between a resume that Discord refuses and the new session: it asks for a random time in these bounds."""
 _log = logging.getLogger(__name__)
@@ -89,7 +92,7 @@ class DiscordAdapter:
         self._places = Places(self._calls)
         self._sender = Sender(self._calls, self._places, config)
         self._link = Link(config, on_dispatch=self._dispatched, on_heard=self._frame, on_up=self._began)
-        self._hook = Hook(config.public_key, lambda: self._intake, self._heard) if config.public_key else None
+        self._hook = Hook(config.public_key, lambda: self._intake, self._posted) if config.public_key else None
         self._intake: Intake | None = None
         self._kept: KeptSession | None = None
         self._commands: asyncio.Task[None] | None = None
@@ -98,6 +101,8 @@ class DiscordAdapter:
         self._trouble = ""
         """What is wrong although a connection stands."""
         self._refused_tokens = 0
+        self._reached_at = clock.now()
+        """When Discord's posts surely reached us. A start takes the address that stands there for a good one."""
 
     # --- the core's side -------------------------------------------------------------------------
 
@@ -194,22 +199,36 @@ class DiscordAdapter:
             self._commands = asyncio.create_task(self._offer_commands(self._me.application_id))
 
     async def _stay_registered(self) -> None:
-        """Ask Discord now and then whether it still posts here, and set our address again if not."""
+        """Ask Discord now and then whether it still posts here and gets through, and set our address again if not."""
+        self._heard()
         while True:
-            self._heard()
             await sleep(self._clock, self._config.check_every_s)
-            await self._register(await self._calls.get("/applications/@me", _Application))
+            with contextlib.suppress(Throttled):  # the sending side's wait; one that lasts shows as silence
+                await self._register(await self._calls.get("/applications/@me", _Application))
+                self._heard()
 
     async def _register(self, application: _Application) -> None:
-        """Have Discord post interactions here; it tries the address with a ping before it takes it."""
+        """Have Discord post interactions here; it tries the address with a ping before it takes it.
+
+        An address that stands there already is set again when nothing came for long, since a proxy before us may have
+        stopped to let Discord through, and presses are all that would show it.
+        """
         given, known = (self._config.public_key or "").lower(), application.verify_key
         if known and known.lower() != given:
             raise AdapterFatal(
                 f"platforms.discord.public_key is not this bot's. Put the Public Key of application {application.id} "
                 "from the Developer Portal there."
             )
-        if application.interactions_endpoint_url != self._config.hooks_url:
+        stands = application.interactions_endpoint_url == self._config.hooks_url
+        if stands and self._clock.now() < self._reached_at + timedelta(seconds=REACHED_EVERY_S):
+            return
+        try:
             await self._calls.call("PATCH", "/applications/@me", {"interactions_endpoint_url": self._config.hooks_url})
+        except Throttled:
+            if not stands:
+                raise
+        else:
+            self._reached_at = self._clock.now()
 
     async def _stay_connected(self) -> None:
         """Hold a connection to the gateway, and look now and then whether presses still come over it."""
@@ -249,6 +268,8 @@ class DiscordAdapter:
             except Unauthorized as error:
                 await self._doubt_token(error)
                 self._trouble = f"{error}."
+            except Throttled as error:  # the sending side's; only a long one, such as a ban, is worth telling
+                self._trouble = f"{error}." if error.retry_after_s > self._config.check_every_s else self._trouble
             except CallError as error:
                 self._trouble = f"{error}."
             else:
@@ -297,6 +318,11 @@ class DiscordAdapter:
         self._up = True
         self._heard()
         self._settled()
+
+    def _posted(self) -> None:
+        """Discord posted an interaction here."""
+        self._reached_at = self._clock.now()
+        self._heard()
 
     def _frame(self) -> None:
         """Anything that comes is a sign of life, once a session has begun."""

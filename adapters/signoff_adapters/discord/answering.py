@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from signoff.errors import SendRefused
 from signoff.model import Answer, Attachment, Block, Card, Dialog, Reply, Span
 
-from ..words import RECEIVED
+from ..words import RECEIVED, TOO_SLOW
 from .calls import AnswerLost, CallError, Calls, NotSent, Rejected, ServerTrouble
 from .codes import ALREADY_ACKNOWLEDGED
 from .render import EPHEMERAL, SUPPRESS_EMBEDS, edit_body, message_body, plain
@@ -23,10 +24,6 @@ MESSAGE, DEFERRED_UPDATE, UPDATE, CHOICES, MODAL = 4, 6, 7, 8, 9
 """API, interaction callback types."""
 TITLE_MAX, PLACEHOLDER_MAX = 45, 100
 """API, modal title and text input label; text input placeholder."""
-COMMAND_UNHANDLED = "This command could not be handled. Please try again."
-DONE = "Received."
-"""For a command whose answer is elsewhere."""
-TOO_SLOW = "That took too long to open. Please press the button again."
 _log = logging.getLogger(__name__)
 
 First = Callable[[dict[str, Any], Attachment | None], Awaitable[bool]]
@@ -109,24 +106,30 @@ class Conversation:
         return await self._try(lambda: self._calls.call("POST", path, body, file=file, with_token=False))
 
     async def _later(self, body: dict[str, Any], file: Attachment | None) -> bool:
-        """Put this in the place of what was shown first."""
+        """Put this in the place of what was shown first, a file too: without the list a repeated call adds another."""
+        if file is not None:
+            body = body | {"attachments": [{"id": 0, "filename": file.name}]}
         path = f"/webhooks/{self._me().application_id}/{self.interaction.token}/messages/@original"
         return await self._try(lambda: self._calls.call("PATCH", path, body, file=file, with_token=False))
 
     async def _follow_up(self, body: dict[str, Any], file: Attachment | None) -> bool:
-        """A message for all, after a first answer for one."""
+        """A message for all, after a first answer for one. Discord knows no nonce here, so one that may be there
+        already is not sent again."""
         path = f"/webhooks/{self._me().application_id}/{self.interaction.token}"
-        return await self._try(lambda: self._calls.call("POST", path, body, file=file, with_token=False))
+        send = partial(self._calls.call, "POST", path, body, file=file, with_token=False)
+        return await self._try(send, repeatable=False)
 
-    async def _try(self, call: Callable[[], Awaitable[bytes]]) -> bool:
-        """Once more after a failure that says nothing; the second finds out if the first was taken."""
+    async def _try(self, call: Callable[[], Awaitable[bytes]], *, repeatable: bool = True) -> bool:
+        """Once more after a failure that says nothing; where a call is `repeatable` though it may have been taken, the
+        second finds out if it was."""
         for again in (True, False):
             try:
                 await call()
             except (AnswerLost, ServerTrouble, NotSent) as error:
-                if again:
+                if again and (repeatable or isinstance(error, NotSent)):
                     continue
                 _log.info("discord did not take an answer: %s", error)
+                return False
             except CallError as error:
                 # Answered before: by the first of two tries, or by the process that stopped before it could keep that.
                 if isinstance(error, Rejected) and error.code == ALREADY_ACKNOWLEDGED:

@@ -10,29 +10,28 @@ import re
 from collections import OrderedDict
 from collections.abc import Mapping
 
-REMEMBERED = 1000
-"""Buckets that are known to be empty."""
+REMEMBERED = 4096
+"""Buckets that are known to be empty, and messages that take no edit for now: so many of each."""
 LONGEST_S = 3600.0
-"""A longer wait is not believed."""
+"""No longer wait is believed."""
 _MINOR = re.compile(r"(?<=/)\d+")
 
 
 class Buckets:
-    """When each empty bucket is filled again. Times are seconds by any clock that only goes on."""
+    """When a call may be made again. Times are seconds by any clock that only goes on."""
 
     def __init__(self) -> None:
         self._filled_at: OrderedDict[str, float] = OrderedDict()
+        self._taken_at: OrderedDict[str, float] = OrderedDict()
+        self._all_at = 0.0
 
     def wait_s(self, method: str, path: str, now_s: float) -> float:
-        """Seconds until this call may be made; 0 now."""
-        key = _bucket(method, path)
-        filled_at = self._filled_at.get(key)
-        if filled_at is None:
-            return 0.0
-        if filled_at <= now_s:
-            del self._filled_at[key]
-            return 0.0
-        return filled_at - now_s
+        """Seconds until calls of this kind may be made; 0 now."""
+        return max(0.0, self._all_at - now_s, _left_s(self._filled_at, _bucket(method, path), now_s))
+
+    def wait_of_one_s(self, method: str, path: str, now_s: float) -> float:
+        """Seconds until this very call may be made, whatever others of its kind may; 0 now."""
+        return _left_s(self._taken_at, f"{method} {path}", now_s)
 
     def heard(self, method: str, path: str, headers: Mapping[str, str], now_s: float) -> None:
         """An answer came with these headers."""
@@ -42,13 +41,30 @@ class Buckets:
             reset_s = float(headers.get("X-RateLimit-Reset-After", ""))
         except ValueError:
             return
-        if not (math.isfinite(reset_s) and 0 < reset_s <= LONGEST_S):
-            return
-        key = _bucket(method, path)
-        self._filled_at[key] = now_s + reset_s
-        self._filled_at.move_to_end(key)
-        if len(self._filled_at) > REMEMBERED:
-            self._filled_at.popitem(last=False)
+        if math.isfinite(reset_s) and 0 < reset_s <= LONGEST_S:
+            _keep(self._filled_at, _bucket(method, path), now_s + reset_s)
+
+    def hold_all(self, wait_s: float, now_s: float) -> None:
+        """A refusal spoke for the whole bot."""
+        self._all_at = max(self._all_at, now_s + min(wait_s, LONGEST_S))
+
+    def hold_one(self, method: str, path: str, wait_s: float, now_s: float) -> None:
+        """A refusal spoke for this very call, about one message."""
+        _keep(self._taken_at, f"{method} {path}", now_s + min(wait_s, LONGEST_S))
+
+
+def _left_s(times: OrderedDict[str, float], key: str, now_s: float) -> float:
+    at_s = times.get(key, now_s)
+    if at_s <= now_s:
+        times.pop(key, None)
+    return max(0.0, at_s - now_s)
+
+
+def _keep(times: OrderedDict[str, float], key: str, at_s: float) -> None:
+    times[key] = at_s
+    times.move_to_end(key)
+    if len(times) > REMEMBERED:
+        times.popitem(last=False)
 
 
 def _bucket(method: str, path: str) -> str:

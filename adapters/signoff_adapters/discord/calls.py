@@ -33,7 +33,7 @@ _REASONS: dict[int, tuple[str, str]] = {
     codes.UNKNOWN_USER: ("chat_not_found", "there is no such user or channel"),
     codes.INVALID_RECIPIENTS: ("chat_not_found", "there is no such user or channel"),
     codes.TOO_LARGE: ("attachment", "the file is too large"),
-    codes.NO_ACCESS: ("no_rights", "the bot may not see the channel"),
+    codes.NO_ACCESS: ("bot_removed", "the bot may not see the channel"),
     codes.NO_DIRECT_MESSAGES: ("blocked", "the person does not take messages from the bot"),
     codes.NO_MESSAGES_HERE: ("no_rights", "the channel takes no messages"),
     codes.NO_PERMISSION: ("no_rights", "the bot lacks a permission there: View Channel, Send Messages, Attach Files"),
@@ -65,10 +65,18 @@ class Unauthorized(CallError):
 
 
 class Throttled(CallError):
-    """429, with the seconds to wait."""
+    """429, with the seconds to wait; `for_all`: before whatever call of this bot, not of this kind alone."""
+
+    def __init__(self, retry_after_s: float, *, for_all: bool = False) -> None:
+        super().__init__(f"Discord asks to wait {retry_after_s:g} s")
+        self.retry_after_s, self.for_all = retry_after_s, for_all
+
+
+class OldEdits(CallError):
+    """429 for too many edits of a message older than an hour, with the seconds until this one takes another."""
 
     def __init__(self, retry_after_s: float) -> None:
-        super().__init__(f"Discord asks to wait {retry_after_s:g} s")
+        super().__init__("Discord takes no more edits of this old message for now")
         self.retry_after_s = retry_after_s
 
 
@@ -84,6 +92,7 @@ class _Refusal(msgspec.Struct, frozen=True):
     message: str = ""
     code: int = 0
     retry_after: float | None = None
+    is_global: bool = msgspec.field(default=False, name="global")
     errors: Any = None
 
 
@@ -130,9 +139,8 @@ class Calls:
         elif body is not None:
             headers["Content-Type"] = "application/json"
             form = {"data": msgspec.json.encode(body)}
-        clock = asyncio.get_running_loop().time
-        if with_token and (wait_s := self._buckets.wait_s(method, path, clock())) > 0:
-            raise Throttled(wait_s)
+        if with_token:
+            self._hold_back(method, path)
         timeout = aiohttp.ClientTimeout(total=limit_s, sock_connect=self._config.connect_timeout_s)
         try:
             async with self.session.request(
@@ -143,11 +151,25 @@ class Calls:
             raise NotSent(f"Discord could not be reached ({type(error).__name__})") from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise AnswerLost(f"no answer from Discord ({type(error).__name__})") from None
+        now_s = asyncio.get_running_loop().time()
         if with_token:
-            self._buckets.heard(method, path, response.headers, clock())
+            self._buckets.heard(method, path, response.headers, now_s)
         if response.status < 300:
             return answer
-        raise _failure(response.status, answer, response.headers.get("Retry-After", ""))
+        failure = _failure(response.status, answer, response.headers.get("Retry-After", ""))
+        if isinstance(failure, OldEdits):
+            self._buckets.hold_one(method, path, failure.retry_after_s, now_s)
+        elif isinstance(failure, Throttled) and failure.for_all and with_token:
+            self._buckets.hold_all(failure.retry_after_s, now_s)
+        raise failure
+
+    def _hold_back(self, method: Method, path: str) -> None:
+        """Refuse in Discord's place a call that it would refuse, for the rest of the time that it named."""
+        now_s = asyncio.get_running_loop().time()
+        if (wait_s := self._buckets.wait_s(method, path, now_s)) > 0:
+            raise Throttled(wait_s)
+        if (wait_s := self._buckets.wait_of_one_s(method, path, now_s)) > 0:
+            raise OldEdits(wait_s)
 
     async def aclose(self) -> None:
         """Close the connections. Idempotent."""
@@ -166,9 +188,11 @@ def _failure(status: int, answer: bytes, retry_after: str) -> CallError:
     try:
         refusal = msgspec.json.decode(answer, type=_Refusal)
     except msgspec.DecodeError:
-        refusal = _Refusal()
-    if status == 429 and refusal.code != codes.OLD_EDITS:
-        return Throttled(_wait_s(refusal.retry_after, retry_after))
+        refusal = _Refusal(is_global=True)  # not Discord's own words: something before it shuts all of us out
+    if status == 429:
+        wait_s = _wait_s(refusal.retry_after, retry_after)
+        old = refusal.code == codes.OLD_EDITS
+        return OldEdits(wait_s) if old else Throttled(wait_s, for_all=refusal.is_global)
     if status >= 500:
         return ServerTrouble(f"Discord answered {status}")
     if status == 401 and refusal.code == 0:
@@ -222,14 +246,13 @@ def as_edit_error(error: CallError) -> AdapterError:
     """What a failed edit or deletion means: these may be repeated, so a lost answer is only a failed try.
 
     So is the refusal of too many edits of an old message: it ends by itself, and concerns this message alone, while
-    `RateLimited` would hold up the whole channel. The edit is tried again until it is taken.
+    `RateLimited` would hold up the whole channel. The edit may be tried again whenever; until the time that Discord
+    named no try leaves this process.
     """
     if isinstance(error, Throttled):
         return RateLimited(str(error), retry_after_s=error.retry_after_s)
     if not isinstance(error, Rejected):
         return AdapterUnavailable(f"{error}.")
-    if error.code == codes.OLD_EDITS:
-        return AdapterUnavailable("Discord takes no more edits of this old message for now.")
     if error.code == codes.UNKNOWN_MESSAGE:
         return MessageGone("The message does not exist any more.")
     reason, words = _REASONS.get(error.code, ("refused", error.text or f"it answered {error.status}"))

@@ -27,6 +27,8 @@ def _option(name: str, about: str, **more: Any) -> dict[str, Any]:
 
 _ID = _option("id", "The request's id, or all; empty: the only one that waits here", autocomplete=True)
 _ONE_ID = _option("id", "The request's id", autocomplete=True)
+_APPROVED = _option("id", "The approval's id; empty: the last one that you gave here")
+"""Not completed: what waits, which is all that is offered, can not be taken back."""
 _SCOPE = _option("scope", "How far the approval reaches", choices=[{"name": each, "value": each} for each in _SCOPES])
 _REASON = _option("reason", "The agent reads it", max_length=REASON_MAX_CHARS)
 _GRANT = _option("grant", "The standing approval's id", required=True)
@@ -41,7 +43,7 @@ _TABLE: tuple[tuple[str, str, tuple[dict[str, Any], ...]], ...] = (
     ("new", "Begin a new session", ()),
     ("yolo", "Stop asking in this session for a while", (_MINUTES,)),
     ("why", "Why a request is asked", (_ONE_ID,)),
-    ("undo", "Take an approval back that has not started", (_ONE_ID,)),
+    ("undo", "Take an approval back that has not started", (_APPROVED,)),
     ("help", "All commands", ()),
 )
 COMMANDS: tuple[dict[str, Any], ...] = tuple(

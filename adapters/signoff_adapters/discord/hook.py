@@ -19,8 +19,9 @@ from ..bodies import read_body
 from .intake import Intake
 from .wire import PING
 
-ANSWER_WITHIN_S = 3.0
-"""After that Discord has told the person that it failed, and no longer reads what we answer."""
+ANSWER_WITHIN_S = 2.5
+"""3 s after its own sending Discord tells the person that it failed, and reads no answer. A late one must not count as
+read, so we are the first to end it."""
 WINDOW_S = 300
 """Discord names no age. Five minutes bear clocks that differ, and keep a record of it from being posted much later."""
 _STAMP_MAX = 12
@@ -30,10 +31,19 @@ _log = logging.getLogger(__name__)
 class Hook:
     """The route's handler."""
 
-    def __init__(self, public_key: str, intake: Callable[[], Intake | None], heard: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        public_key: str,
+        intake: Callable[[], Intake | None],
+        heard: Callable[[], None],
+        *,
+        within_s: float = ANSWER_WITHIN_S,
+    ) -> None:
+        """`heard` is told of each interaction; one that is not answered after `within_s` is given up."""
         self._key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key))
         self._intake = intake
         self._heard = heard
+        self._within_s = within_s
 
     async def respond(self, request: web.Request) -> web.Response:
         """401 for what Discord did not sign, which it tests by sending such requests, or signed long ago; else the
@@ -84,7 +94,7 @@ class Hook:
         if begun is None:
             return web.Response(status=409, text="delivered before")
         try:
-            async with asyncio.timeout(ANSWER_WITHIN_S):
+            async with asyncio.timeout(self._within_s):
                 return await answer
         except TimeoutError:
             _log.info("discord interaction %s was not answered in time", begun.interaction.id)

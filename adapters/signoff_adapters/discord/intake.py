@@ -16,9 +16,9 @@ from typing import Any
 from signoff.model import Answer, Destination, Reply, Tap
 from signoff.ports import Clock, Inbox
 
-from ..tasks import Jobs, drain, sleep, within
-from ..words import UNHANDLED
-from .answering import COMMAND_UNHANDLED, DONE, Conversation, First
+from ..tasks import Jobs, drain, logged, sleep, within
+from ..words import COMMAND_RECEIVED, COMMAND_UNHANDLED, UNHANDLED
+from .answering import Conversation, First
 from .calls import Calls
 from .commands import Mistyped, choices, line_of
 from .config import DiscordConfig
@@ -28,6 +28,7 @@ from .wire import (
     COMMAND,
     COMPONENT,
     MODAL,
+    PLATFORM,
     Incoming,
     Interaction,
     Me,
@@ -72,7 +73,8 @@ class Intake:
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._open: dict[asyncio.Task[None], int] = {}
         self._lanes: dict[str, asyncio.Task[None]] = {}
-        self._jobs = Jobs()
+        self._waited = Jobs(failed=None)
+        self._jobs = Jobs(failed=logged(PLATFORM))
 
     def oldest_open(self) -> int | None:
         """The lowest sequence of the gateway that is still in hand; None without any."""
@@ -105,7 +107,7 @@ class Intake:
         await drain(self._running, limit_s)
 
     def _running(self) -> set[asyncio.Task[None]]:
-        return {task for task in {*self._open, *self._jobs} if not task.done()}
+        return {task for task in {*self._open, *self._waited, *self._jobs} if not task.done()}
 
     def _new(self, key: str) -> bool:
         if key in self._seen:
@@ -154,8 +156,9 @@ class Intake:
         if before is not None:
             await asyncio.wait({before})
         for tries in range(1, TRIES + 1):
-            job = self._jobs.spawn(handle())
+            job = self._waited.spawn(handle())
             if not await within(self._clock, job, self._config.stuck_after_s):
+                self._jobs.keep(job)
                 await self._park(f"{what} is in hand for {self._config.stuck_after_s:g} s")
                 return
             error = job.exception()
@@ -214,7 +217,7 @@ class Intake:
 
     async def _shown(self, conversation: Conversation, reply: Reply | None) -> None:
         if reply is None:
-            await conversation.tell(Answer(DONE))
+            await conversation.tell(Answer(COMMAND_RECEIVED))
         elif not await conversation.reply(reply):
             _log.info("discord no longer took the reply to command %s", conversation.interaction.id)
 

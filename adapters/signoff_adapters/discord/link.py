@@ -1,9 +1,9 @@
 """One connection to Discord's gateway after another.
 
-The library speaks the protocol (greeting, identify, heartbeats, resume, compression). Its own loop around it, its login
-and all its parsers stay unused: they end for good on an unknown object, wait up to 1024 s between two tries, sleep 5 s
-before a new session, and keep their addresses in class attributes, which all clients of a process share. Here the
-address belongs to the client, and dispatches go to our reader as they come.
+The library speaks the protocol (greeting, identify, heartbeats, resume). Its own loop around it, its login and all its
+parsers stay unused: they end for good on an unknown object, wait up to 1024 s between two tries, sleep 5 s before a new
+session, and keep their addresses in class attributes, which all clients of a process share. Here the address belongs to
+the client, and dispatches go to our reader as they come.
 """
 
 from __future__ import annotations
@@ -33,6 +33,10 @@ DISPATCHES = ("INTERACTION_CREATE", "MESSAGE_CREATE", "MESSAGE_UPDATE")
 CLOSE_TIMEOUT_S = 1.0
 RESUMABLE_CLOSE = 4000
 """Any code but 1000 and 1001 leaves the session open, so that what comes meanwhile is delivered on resume."""
+VAIN_RESUMES = 3
+"""So many resumes in a row that Discord takes and then does not answer end a session; a new one hears again."""
+_SESSION_ENDED = (4007, 4009)
+"""Close codes with which Discord asks for a new session: a sequence that it does not know, and a session too old."""
 SESSIONS_A_DAY = 1000
 """Discord takes a bot's token away after so many new sessions in 24 h."""
 _DAY_S = 86400.0
@@ -79,6 +83,12 @@ class _Socket(DiscordWebSocket):
 
     heartbeat_every_s = 9.5
     _heart: Heart | None = None
+
+    async def received_message(self, msg: Any, /) -> None:
+        """Raises ValueError for a packed frame, since none was asked for."""
+        if isinstance(msg, bytes):
+            raise ValueError("a binary frame")
+        await super().received_message(msg)
 
     @property
     def _keep_alive(self) -> Any:
@@ -149,6 +159,10 @@ class Link:
         self._client: _Client | None = None
         self._socket: _Socket | None = None
         self._up = asyncio.Event()
+        self._vain = 0
+        """Resumes in a row that were sent and brought nothing."""
+        self._elsewhere = False
+        """The session's own address did not let us in, so the general one is asked, which resumes too."""
         self._identified: deque[float] = deque(maxlen=SESSIONS_A_DAY)
         self._websockets: aiohttp.ClientSession | None = None
 
@@ -178,13 +192,15 @@ class Link:
                 socket = await self._connect(resuming)
             await self._receive(socket)
         except TimeoutError:
-            if not self._up.is_set():
-                self.resume = None
+            self._remember(keep=True)
+            self._missed(resuming, VAIN_RESUMES)
             raise LinkLost("the gateway did not begin a session in time", was_up=self._up.is_set()) from None
         except ReconnectWebSocket as ended:
-            self._remember(keep=ended.resume)
+            goes_on = ended.resume and self._close_code() not in _SESSION_ENDED
+            self._remember(keep=goes_on)
+            self._missed(resuming)
             too_old = resuming is not None and not ended.resume and not self._up.is_set()
-            raise LinkLost(self._why(resume=ended.resume), was_up=self._up.is_set(), too_old=too_old) from None
+            raise LinkLost(self._why(resume=goes_on), was_up=self._up.is_set(), too_old=too_old) from None
         except discord.ConnectionClosed as closed:
             self.resume = None
             if closed.code in _FATAL:
@@ -192,6 +208,7 @@ class Link:
             raise LinkLost(f"the gateway closed the connection ({closed.code})", was_up=self._up.is_set()) from None
         except (OSError, aiohttp.ClientError, discord.DiscordException) as error:
             self._remember(keep=True)
+            self._missed(resuming)
             raise LinkLost(f"the connection failed ({type(error).__name__})", was_up=self._up.is_set()) from None
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             # A frame that the library cannot take apart. What comes after it is fetched again, unless nothing came.
@@ -212,7 +229,7 @@ class Link:
             client = self._client = _Client(self._config, self._session)
             await client._async_setup_hook()
             client._connection.parsers = self._readers()
-        url = yarl.URL(resuming.url if resuming is not None else self._config.gateway_url)
+        url = yarl.URL(self._config.gateway_url if resuming is None or self._elsewhere else resuming.url)
         if resuming is None:
             self._identified.append(time.monotonic())
         self._socket = await self._socket_type.from_client(
@@ -222,6 +239,7 @@ class Link:
             session=resuming.session_id if resuming is not None else None,
             sequence=resuming.sequence if resuming is not None else None,
             resume=resuming is not None,
+            compress=False,  # little comes, and how it is packed would depend on what else is installed
         )
         client.ws = self._socket
         while not self._up.is_set():
@@ -253,6 +271,7 @@ class Link:
         return read
 
     def _began(self, _: Any) -> None:
+        self._vain, self._elsewhere = 0, False
         self._up.set()
         self._on_up()
 
@@ -264,9 +283,24 @@ class Link:
         elif socket is not None and socket.session_id is not None:
             self.resume = Resumable(socket.session_id, socket.sequence or 0, str(socket.gateway))
 
+    def _missed(self, resuming: Resumable | None, weight: int = 1) -> None:
+        """A resume that got no session. Before it was sent only the way there failed, and the session may well be held
+        for us; after that, too many which brought nothing at all are its end."""
+        if resuming is None or self._up.is_set():
+            return
+        if self._socket is None:
+            self._elsewhere = not self._elsewhere
+            return
+        came = self._socket.sequence != resuming.sequence
+        self._vain = 0 if came else self._vain + weight
+        if self._vain >= VAIN_RESUMES:
+            self.resume, self._vain = None, 0
+
+    def _close_code(self) -> int | None:
+        return self._socket.socket.close_code if self._socket is not None else None
+
     def _why(self, *, resume: bool) -> str:
-        socket = self._socket
-        code = socket.socket.close_code if socket is not None else None
+        code = self._close_code()
         if not resume:
             return "the gateway ended the session; a new one begins"
         return f"the connection ended (code {code})" if code is not None else "the connection ended"

@@ -11,6 +11,7 @@ import base64
 import contextlib
 import hashlib
 import secrets
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -37,6 +38,7 @@ from .wire import number
 
 NONCE_MAX_CHARS = 25
 """API, create message: nonce. With enforce_nonce it is checked against the bot's messages of the past few minutes."""
+_CHANNEL_GONE = frozenset({"chat_not_found", "bot_removed"})
 _PAUSES_S = (0.1, 0.4, 1.0, 2.0)
 
 
@@ -57,11 +59,12 @@ class Sender:
         body = message_body(card)
         if card.attachment is not None and not card.attachment.content:
             raise SendRefused("The file is empty, so the whole text could not be attached.", reason="attachment")
-        channel = await self._places.target(destination)
-        body |= {"nonce": _nonce(channel, card), "enforce_nonce": True}
-        if reply_to is not None:
-            body["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
-        sent = await self._settled(f"/channels/{channel}/messages", body, card.attachment)
+        with _of_place(destination):
+            channel = await self._places.target(destination)
+            body |= {"nonce": _nonce(channel, card), "enforce_nonce": True}
+            if reply_to is not None:
+                body["message_reference"] = {"message_id": reply_to, "fail_if_not_exists": False}
+            sent = await self._settled(f"/channels/{channel}/messages", body, card.attachment)
         return Posted(sent.id, number(sent.id))
 
     async def update(self, destination: Destination, message_id: str, card: Card) -> None:
@@ -69,21 +72,25 @@ class Sender:
         body = edit_body(card)
         channel = channel_id(destination)
         path = f"/channels/{channel}/messages/{_checked(message_id)}"
-        try:
+        with _of_place(destination):
             try:
-                await self._calls.call("PATCH", path, body)
-            except Rejected as error:
-                if error.code != THREAD_ARCHIVED:
-                    raise
-                await self._calls.call("PATCH", f"/channels/{channel}", {"archived": False})
-                await self._calls.call("PATCH", path, body)
-        except CallError as error:
-            raise _of_message(error) from error
+                await self._edited(channel, path, body)
+            except CallError as error:
+                raise _of_message(error) from error
+
+    async def _edited(self, channel: str, path: str, body: dict[str, Any]) -> None:
+        try:
+            await self._calls.call("PATCH", path, body)
+        except Rejected as error:
+            if error.code != THREAD_ARCHIVED:
+                raise
+            await self._calls.call("PATCH", f"/channels/{channel}", {"archived": False})
+            await self._calls.call("PATCH", path, body)
 
     async def delete(self, destination: Destination, message_id: str) -> None:
         """Already gone is success."""
         channel = channel_id(destination)
-        with contextlib.suppress(MessageGone):
+        with contextlib.suppress(MessageGone), _of_place(destination):
             try:
                 await self._calls.call("DELETE", f"/channels/{channel}/messages/{_checked(message_id)}")
             except CallError as error:
@@ -125,6 +132,17 @@ def _of_message(error: CallError) -> AdapterError:
     if isinstance(error, Rejected) and error.code == UNKNOWN_CHANNEL:
         return MessageGone("The channel or thread of the message does not exist any more.")
     return as_edit_error(error)
+
+
+@contextlib.contextmanager
+def _of_place(destination: Destination) -> Iterator[None]:
+    """A thread is a channel of its own here: that it is gone says nothing of the one that it hangs on."""
+    try:
+        yield
+    except SendRefused as error:
+        if destination.thread_id is not None and error.facts.get("reason") in _CHANNEL_GONE:
+            error.facts["reason"] = "thread_not_found"
+        raise
 
 
 def _nonce(channel: str, card: Card) -> str:

@@ -184,7 +184,8 @@ def tap_of(interaction: Interaction, place: Destination) -> Tap | None:
     person = person_of(interaction)
     if person is None or not interaction.data.custom_id:
         return None
-    message = interaction.message
+    # What one person sees is no message of a chat: its id and place tell nothing of the card's.
+    message = interaction.message if not interaction.on_panel else None
     return Tap(
         destination=place,
         message_id=message.id if message is not None else None,

@@ -31,6 +31,10 @@ from .watch import WEB, Watch
 from .wire import PLATFORM, Frame, Kind, Me
 
 REQUEST_URL = "request url"
+MISFIT = (
+    "a request came whose signature platforms.slack.signing_secret does not fit. If it was Slack's, put the Signing "
+    "Secret of the app's Basic Information there"
+)
 _KINDS: dict[str, Kind] = {
     "events_api": "events_api",
     "interactive": "interactive",
@@ -46,7 +50,9 @@ class SlackAdapter:
         platform=PLATFORM,
         title="Slack",
         command_prefix="/signoff ",
+        thread_prefix="!",
         max_text_units=TEXT_MAX_UNITS,
+        ticks=False,
         private_panels=True,
         dialogs=True,
         per_second=4.0,
@@ -76,16 +82,19 @@ class SlackAdapter:
         self._threads = Threads()
         self._echo = Echo(clock, config.echo_s, self._deaf)
         self._sends, self._answers = Web(config, 64), Web(config, 32)
-        self._sender = Sender(self._sends, config, self._threads, self._echo.posted)
+        self._sender = Sender(self._sends, clock, config, self._threads, self._echo.posted)
         self._people = People(self._answers, self._who)
         self._groups = Groups(self._answers)
-        self._hook = Hook(config.signing_secret or "-", config.slow_event_s, lambda: self._intake, self._requested)
+        self._hook = Hook(
+            config.signing_secret or "-", config.slow_event_s, lambda: self._intake, self._requested, self._misfit
+        )
         self._inbox: Inbox | None = None
         self._intake: Intake | None = None
         self._links: Links | None = None
         self._me: Me | None = None
         self._deliveries: set[asyncio.Task[None]] = set()
         self._refused_tokens = 0
+        self._signed = self._misfit_told = False
 
     # --- the core's side -------------------------------------------------------------------------
 
@@ -158,9 +167,10 @@ class SlackAdapter:
             # A scope that is missing is told now, and not only with the first card.
             self._groups.expect(inbox.groups())
             self._intake, self._links = intake, links
-            tasks += [asyncio.create_task(self._check()), asyncio.create_task(self._echo.run())]
+            tasks += [asyncio.create_task(self._check()), asyncio.create_task(self._echo.run(inbox))]
             if self._config.mode == "socket":
                 tasks += [asyncio.create_task(links.keep(number + 1)) for number in range(self._config.sockets)]
+                tasks.append(asyncio.create_task(links.take_turns(self._sender.waits)))
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
@@ -236,7 +246,17 @@ class SlackAdapter:
 
     def _requested(self) -> None:
         """A signed request came."""
+        self._signed, self._misfit_told = True, False
         self._watch.works(REQUEST_URL)
+
+    def _misfit(self) -> None:
+        """The signing secret is wrong, or a stranger posts. Once Slack's requests were seen to fit, strangers change
+        nothing but one line of the history."""
+        if not self._signed and self._me is not None:
+            self._watch.fails(REQUEST_URL, AdapterUnavailable(MISFIT))
+        elif self._signed and not self._misfit_told:
+            self._misfit_told = True
+            self._watch.note(MISFIT, level=logging.WARNING)
 
     def _envelope(self, socket: Socket, frame: Frame) -> None:
         """Settle an envelope and acknowledge it, in a task that is kept."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from signoff.errors import AdapterError, SendRefused
-from signoff.model import Answer, Attachment, Message, Reply
+import msgspec
 
-from .calls import CallFailed, Web
+from signoff.errors import AdapterError, SendRefused
+from signoff.model import Answer, Attachment, Destination, Message, Reply
+
+from ..words import no_dialog
+from .calls import CallFailed, NotSent, Refused, Throttled, Web
 from .render import Rendered, modal, render, said
 from .sender import Sender
-from .wire import Handle, metadata
+from .wire import PLATFORM, Handle, metadata
 
-NO_DIALOG = "Slack did not open the field in time; nothing was decided. Please tap again."
+NO_DIALOG = no_dialog("Slack")
 _log = logging.getLogger(__name__)
 
 
@@ -54,7 +57,27 @@ class Answers:
         handle = Handle(channel=place.chat_id, user=message.person.user_id, thread=thread, response_url=response_url)
         if reply.private or response_url is None:
             return await self._private(handle, shown)
-        return await self._respond(response_url, _body(shown, response_type="in_channel"))
+        return await self._aloud(response_url, handle, shown)
+
+    async def _aloud(self, response_url: str, handle: Handle, shown: Rendered) -> bool:
+        """For everybody there: at the address, else as a message of ours. Where one of them may have been shown, only
+        the writer is shown it once more."""
+        elsewhere = msgspec.structs.replace(handle, response_url=None)
+        try:
+            await self._web.respond(response_url, _body(shown, response_type="in_channel"))
+        except (Refused, NotSent, Throttled) as error:
+            _log.info("slack did not take an answer: %s", error)
+        except CallFailed as error:
+            _log.info("slack may not have taken an answer: %s", error)
+            return await self._private(elsewhere, shown)
+        else:
+            return True
+        try:
+            await self._sender.say(Destination(PLATFORM, handle.channel, handle.thread), shown)
+        except AdapterError as error:
+            _log.info("slack did not take a reply: %s", error.message)
+            return await self._private(elsewhere, shown)
+        return True
 
     async def _file(self, message: Message, reply: Reply, attachment: Attachment) -> None:
         try:

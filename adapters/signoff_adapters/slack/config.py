@@ -49,6 +49,9 @@ class SlackConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     """A posted message that Slack is known to report back is missed after that: the sockets are deaf."""
     renew_after_s: float = 900.0
     """A socket that brought nothing for so long is renewed: idle ones were seen to be connected and deaf."""
+    turn_every_s: float = 75.0
+    """Within an hour of a card with buttons one quiet socket is renewed that often, each in its turn: nothing else
+    shows that a press would get through. Slack allows a new one about once a minute."""
     file_shown_s: float = 5.0
     """How long a card waits for its file to appear in the chat."""
 

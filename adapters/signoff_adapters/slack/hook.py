@@ -31,12 +31,20 @@ class Hook:
     """Answers 200 once the effect is durable, or, for what a person did, within Slack's 3 s."""
 
     def __init__(
-        self, signing_secret: str, slow_event_s: float, intake: Callable[[], Intake | None], heard: Callable[[], None]
+        self,
+        signing_secret: str,
+        slow_event_s: float,
+        intake: Callable[[], Intake | None],
+        heard: Callable[[], None],
+        misfit: Callable[[], None],
     ) -> None:
+        """`heard` is called for each request that Slack signed, `misfit` for one signed just now with another
+        secret."""
         self._verifier = SignatureVerifier(signing_secret)
         self._slow_event_s = slow_event_s
         self._intake = intake
         self._heard = heard
+        self._misfit = misfit
 
     async def handle(self, request: web.Request) -> web.Response:
         """401 for a wrong signature or an old one, 400 for what cannot be read, 5xx where Slack should come again."""
@@ -46,7 +54,10 @@ class Hook:
         if body is None:
             return web.Response(status=413, text="body too large")
         stamp = request.headers.get("X-Slack-Request-Timestamp", "")
-        if not signed(self._verifier, body, stamp, request.headers.get("X-Slack-Signature", "")):
+        signature = request.headers.get("X-Slack-Signature", "")
+        if not signed(self._verifier, body, stamp, signature):
+            if fresh(stamp) and signature.startswith("v0="):
+                self._misfit()
             return web.Response(status=401, text="wrong signature")
         self._heard()
         try:
@@ -84,13 +95,20 @@ class Hook:
 
 def signed(verifier: SignatureVerifier, body: bytes, stamp: str, signature: str) -> bool:
     """Whether Slack signed this within the last five minutes. Never raises."""
-    if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= _STAMP_MAX and signature.isascii()):
+    if not fresh(stamp) or not signature.isascii():
         return False
     try:
         text = body.decode()
     except UnicodeDecodeError:
         return False
-    return abs(time.time() - int(stamp)) <= WINDOW_S and verifier.is_valid(text, stamp, signature)
+    return verifier.is_valid(text, stamp, signature)
+
+
+def fresh(stamp: str) -> bool:
+    """Whether it is a time within five minutes of now. Never raises."""
+    if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= _STAMP_MAX):
+        return False
+    return abs(time.time() - int(stamp)) <= WINDOW_S
 
 
 def sort(body: bytes) -> tuple[Kind | None, bytes]:

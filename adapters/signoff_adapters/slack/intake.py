@@ -15,11 +15,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from signoff.errors import AdapterUnavailable
-from signoff.model import Answer, Message, Person, Reply
+from signoff.model import Answer, Destination, Message, Person, Reply
 from signoff.ports import Clock, Inbox
 
 from ..tasks import Jobs, drain, sleep, within
-from ..words import RECEIVED, UNHANDLED
+from ..words import COMMAND_UNHANDLED, RECEIVED, UNHANDLED, nobody_named
 from .answers import Answers
 from .config import SlackConfig
 from .groups import Groups
@@ -39,6 +39,7 @@ from .wire import (
     command_of,
     is_talk,
     key_of,
+    left_of,
     message_of,
     pressed_of,
     team_of,
@@ -46,8 +47,7 @@ from .wire import (
 
 TRIES = 3
 """What has failed so often is parked: an operator is told, and what is behind it goes on."""
-NOT_DONE = "This command could not be handled; nothing was decided. Please try again."
-NOT_KNOWN = "Slack does not say who you are, so nothing was decided. Please try again."
+NOT_KNOWN = nobody_named("Slack")
 Payload = dict[str, Any]
 """What the acknowledgement carries; empty for most."""
 _Result = TypeVar("_Result")
@@ -201,7 +201,7 @@ class Intake:
     # --- what is typed ---------------------------------------------------------------------------
 
     async def _slash(self, slash: Slash) -> Payload:
-        message = command_of(slash, self._clock.now())
+        message = command_of(slash, self._clock.now(), self._threads.newest)
         job = self._jobs.spawn(self._command(message, slash))
         await within(self._clock, job, self._config.slow_tap_s)
         return {}
@@ -210,13 +210,17 @@ class Intake:
         if not await self._say(message, slash.team_id, slash.response_url):
             user = message.person.user_id
             handle = Handle(channel=slash.channel_id, user=user, response_url=slash.response_url)
-            await self._answers.show(handle, Answer(NOT_DONE))
+            await self._answers.show(handle, Answer(COMMAND_UNHANDLED))
 
     async def _event(self, event: Event) -> Payload:
         me = self._me()
+        self._threads.passed(event.ts)
         plain = event.type == "message" and event.subtype is None
         if plain and me.user_id and event.user == me.user_id and isinstance(event.channel, str) and event.ts:
             self._echoed(event.channel, event.ts)
+        left = left_of(event)
+        if left is not None:
+            return await self._once(f"left:{event.type}:{event.channel}:{event.event_ts}", lambda: self._left(*left))
         message = message_of(event, me, self._threads.ours) if is_talk(event) else None
         if message is None:
             return {}
@@ -224,6 +228,10 @@ class Intake:
         if (root := message.reply_to or place.thread_id) is not None:
             self._threads.said(place.chat_id, message.message_id, root)
         return await self._once(f"said:{key_of(event)}", lambda: self._message(message, team_of(event)))
+
+    async def _left(self, place: Destination, why: str) -> Payload:
+        await self._tried(f"channel {place.chat_id} is gone", lambda: self._inbox.left(place, why))
+        return {}
 
     async def _message(self, message: Message, team: str | None) -> Payload:
         """One that is in hand for long no longer holds up its chat."""

@@ -25,7 +25,8 @@ from .wire import Frame
 SHORT_LIFE_S = 5.0
 """A socket that ends sooner counts as a failed try, so that we do not spin."""
 LONG_PAUSE_S = 15.0
-_IDLE = ASKED | {"idle"}
+TURN = "turn"
+_IDLE = ASKED | {"idle", TURN}
 _WORDS = {
     "link_disabled": "Socket Mode is switched off for the app; switch it on, or set platforms.slack.mode to http",
     "too_many_websockets": "the app has too many connections; another program uses its app-level token",
@@ -66,7 +67,8 @@ class Links:
                 continue
             self._watch.works(source)
             for doubtful in list(self._doubtful):
-                await doubtful.close()
+                if not doubtful.brought_late:
+                    await doubtful.close()
             since = self._clock.now()
             reason = await asyncio.shield(socket.leaving)
             self._left(source, reason)
@@ -76,6 +78,15 @@ class Links:
         """Replace all sockets; the old ones are read on for a while."""
         for socket in list(self._open):
             socket.leave(reason)
+
+    async def take_turns(self, waits: Callable[[], bool]) -> None:
+        """While something `waits` for a press, renew the quietest socket now and then, until cancelled."""
+        every_s = self._config.turn_every_s
+        while True:
+            await sleep(self._clock, every_s)
+            quiet = [socket for socket in self._open if socket.idle_s() >= every_s]
+            if quiet and waits():
+                max(quiet, key=Socket.idle_s).leave(TURN)
 
     async def aclose(self) -> None:
         """Hang up everywhere. What runs here ends."""
@@ -124,7 +135,11 @@ class Links:
         await within(self._clock, reading, self._config.linger_s)
 
     def _left(self, source: str, reason: str) -> None:
-        if reason in _IDLE:
+        if reason == TURN:
+            _log.debug(
+                "slack: %s is renewed in its turn", source
+            )  # as often, it would drive all else out of the history
+        elif reason in _IDLE:
             why = "it was idle for long" if reason == "idle" else f"Slack asked for it ({reason})"
             self._watch.note(f"{source} is renewed: {why}")
         else:

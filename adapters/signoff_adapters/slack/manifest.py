@@ -22,7 +22,14 @@ SCOPES: tuple[str, ...] = (
 whether the app is in a channel, `users:read` tells guests from members, `usergroups:read` who is in a user group."""
 READS_GROUPS = "usergroups:read"
 """Missed only where a user group stands among the approvers."""
-EVENTS: tuple[str, ...] = ("app_mention", "message.channels", "message.groups", "message.im")
+EVENTS: tuple[str, ...] = (
+    "app_mention",
+    "message.channels",
+    "message.groups",
+    "message.im",
+    *(f"{kind}_{end}" for kind in ("channel", "group") for end in ("left", "archive", "deleted")),
+)
+"""Typed commands, and channels in which nothing can be answered any more."""
 
 _TEMPLATE = """\
 display_information:

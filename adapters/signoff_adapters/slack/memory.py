@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Generic, TypeVar
+
+from .wire import order_of
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -32,20 +35,35 @@ class Recent(Generic[K, V]):
         """The same, and forget it."""
         return self._kept.pop(key, None)
 
+    def newest(self) -> V | None:
+        """What was remembered last, or None."""
+        return next(reversed(self._kept.values()), None)
+
+    def __iter__(self) -> Iterator[K]:
+        """The keys, the oldest first."""
+        return iter(self._kept)
+
     def __contains__(self, key: object) -> bool:
         return key in self._kept
 
 
 class Threads:
-    """Which messages are ours, and in which threads others stand. Both by channel and timestamp."""
+    """Which messages are ours, in which threads others stand, both by channel and timestamp, and Slack's time."""
 
     def __init__(self) -> None:
+        self.newest = 0
+        """The highest place of a message known so far, in any channel."""
         self._posted: Recent[tuple[str, str], None] = Recent()
         self._roots: Recent[tuple[str, str], str] = Recent()
 
     def posted(self, channel: str, ts: str) -> None:
         """We posted this message."""
         self._posted.put((channel, ts), None)
+        self.passed(ts)
+
+    def passed(self, ts: str | None) -> None:
+        """A message with this timestamp exists."""
+        self.newest = max(self.newest, order_of(ts))
 
     def ours(self, channel: str, ts: str) -> bool:
         """Whether we are known to have posted it."""

@@ -10,7 +10,7 @@ from itertools import islice
 import msgspec
 from msgspec import Struct
 
-from ..tasks import Jobs, drain
+from ..tasks import Jobs, drain, logged
 from .calls import CallFailed, Refused, Web
 from .memory import Recent
 from .wire import Me
@@ -63,7 +63,7 @@ class People:
         self._me = me
         self._seconds = seconds
         self._known: Recent[str, tuple[float, Standing]] = Recent()
-        self._jobs = Jobs()
+        self._jobs = Jobs(failed=logged("slack"))
         self._asked: set[str] = set()
         """Those who are being asked about beforehand."""
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import msgspec
 
 from signoff.errors import AdapterError, AdapterUnavailable, ChatMoved, MessageGone
 from signoff.model import Attachment, Card, Destination, Message, Posted
+from signoff.ports import Clock
 
 from ..files import as_file_error, file_key
 from .calls import AnswerLost, CallFailed, Refused, Web, as_edit_error, as_send_error
@@ -26,6 +28,7 @@ from .render import Rendered, render
 from .wire import order_of
 
 FILES_REMEMBERED = 64
+WAITING = timedelta(hours=1)
 FIRST_LOOK_S, LONGEST_LOOK_S = 0.05, 1.0
 _ABOUT_THE_FILE = frozenset({"refused", "no_rights", "too_long"})
 _NO_THREAD = frozenset({"thread_not_found", "invalid_thread_ts", "cannot_reply_to_message"})
@@ -50,15 +53,24 @@ class _File(msgspec.Struct, frozen=True):
 class Sender:
     """Sends for one bot."""
 
-    def __init__(self, web: Web, config: SlackConfig, threads: Threads, posted: Callable[[str, str], None]) -> None:
+    def __init__(
+        self, web: Web, clock: Clock, config: SlackConfig, threads: Threads, posted: Callable[[str, str], None]
+    ) -> None:
         """`posted` is told of each message, by channel and timestamp."""
         self._web = web
+        self._clock = clock
         self._config = config
         self._threads = threads
         self._posted = posted
         self._limits = MethodLimits()
         self._files: Recent[tuple[str, ...], str] = Recent(FILES_REMEMBERED)
         self._direct: Recent[str, str] = Recent()
+        self._waiting: Recent[tuple[str, str], datetime] = Recent()
+
+    def waits(self) -> bool:
+        """Whether a message got buttons within the last hour and still has them. Some have theirs for days."""
+        at = self._waiting.newest()
+        return at is not None and self._clock.now() - at < WAITING
 
     async def post(self, destination: Destination, card: Card, reply_to: str | None) -> Posted:
         """The file first, if there is one, then the card."""
@@ -68,25 +80,26 @@ class Sender:
             raise ChatMoved(f"The direct chat with {destination.chat_id} is {channel}.", new_chat_id=channel)
         self._limits.take("chat.postMessage")
         file_ts = await self._file(destination, card.attachment) if card.attachment is not None else None
-        body = _content(shown) | {
-            "channel": destination.chat_id,
-            "mrkdwn": False,
-            "unfurl_links": False,
-            "unfurl_media": False,
-        }
-        ts = await _translated(self._sent(body, destination, reply_to), as_send_error)
+        ts = await _translated(self._sent(_message_body(destination, shown), destination, reply_to), as_send_error)
         if card.attachment is not None:
             self._files.pop(file_key(destination, card.attachment))
+        if card.rows:
+            self._waiting.put((destination.chat_id, ts), self._clock.now())
         return Posted(ts, order_of(ts), file_ts)
 
     async def update(self, destination: Destination, message_id: str, card: Card) -> None:
         """Text and buttons anew. Edits are one budget over all channels, which may be used up."""
         body = _content(render(card)) | {"channel": destination.chat_id, "ts": message_id}
+        if card.rows:
+            self._waiting.put((destination.chat_id, message_id), self._clock.now())
+        else:
+            self._waiting.pop((destination.chat_id, message_id))
         self._limits.take("chat.update")
         await _translated(self._web.call("chat.update", body), as_edit_error)
 
     async def delete(self, destination: Destination, message_id: str) -> None:
         """Already gone is success."""
+        self._waiting.pop((destination.chat_id, message_id))
         self._limits.take("chat.delete")
         try:
             body = {"channel": destination.chat_id, "ts": message_id}
@@ -115,6 +128,12 @@ class Sender:
         self._threads.posted(channel, ts)
         self._posted(channel, ts)
         return ts
+
+    async def say(self, place: Destination, shown: Rendered) -> None:
+        """Post what nobody will edit. Raises `AdapterError`."""
+        self._limits.take("chat.postMessage")
+        body = _message_body(place, shown)
+        await _translated(self._message(body, place.chat_id, place.thread_id), as_send_error)
 
     async def share_privately(self, message: Message, attachment: Attachment) -> None:
         """Put a file where only the writer of `message` sees it: into the direct chat. Raises `AdapterError`."""
@@ -196,6 +215,11 @@ def is_group(destination: Destination) -> bool:
 
 def _content(shown: Rendered) -> dict[str, Any]:
     return {"text": shown.text, "blocks": shown.blocks, "parse": "none", "link_names": False}
+
+
+def _message_body(destination: Destination, shown: Rendered) -> dict[str, Any]:
+    dead = {"mrkdwn": False, "unfurl_links": False, "unfurl_media": False}
+    return _content(shown) | {"channel": destination.chat_id} | dead
 
 
 async def _translated(call: Awaitable[_Result], meaning: Callable[[CallFailed], AdapterError]) -> _Result:

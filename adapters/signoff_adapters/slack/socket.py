@@ -45,6 +45,8 @@ class Socket:
         self._frame_came = asyncio.Event()
         self._greeted = asyncio.Event()
         self._brought_at: datetime = clock.now()
+        self.brought_late = False
+        """It brought something after it was to be replaced, so it is not deaf."""
         self.leaving: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
     async def greeted(self) -> None:
@@ -82,6 +84,10 @@ class Socket:
         """Hang up; `run` then ends."""
         await self._ws.close()
 
+    def idle_s(self) -> float:
+        """Seconds since it last brought something, or was opened."""
+        return (self._clock.now() - self._brought_at).total_seconds()
+
     def leave(self, reason: str) -> None:
         """It is to be replaced; the first reason counts."""
         if not self.leaving.done():
@@ -114,6 +120,7 @@ class Socket:
             self.leave(frame.reason or "disconnect")
         elif frame.envelope_id is not None:
             self._brought_at = self._clock.now()
+            self.brought_late = self.leaving.done()
             self._envelope(self, frame)
 
     async def _keep_alive(self) -> None:
@@ -129,8 +136,7 @@ class Socket:
                 self.leave(f"no sign of life within {self._config.answer_timeout_s:g} s")
                 await self._ws.close()
                 return
-            idle_s = (self._clock.now() - self._brought_at).total_seconds()
-            if idle_s >= self._config.renew_after_s:
+            if self.idle_s() >= self._config.renew_after_s:
                 self.leave("idle")
 
     @staticmethod

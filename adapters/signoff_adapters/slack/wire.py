@@ -7,7 +7,7 @@ fails alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
@@ -132,6 +132,7 @@ class Event(Struct, frozen=True):
     bot_id: str | None = None
     text: str | None = None
     ts: str | None = None
+    event_ts: str | None = None
     thread_ts: str | None = None
     parent_user_id: str | None = None
     team: str | None = None
@@ -252,15 +253,16 @@ def _submitted(interaction: Interaction) -> Pressed | None:
     return Pressed(tap, handle, user.team_id, typed=True)
 
 
-def command_of(slash: Slash, received: datetime) -> Message:
-    """The slash command as typed. It has no place of its own in the channel's order, so the time of receipt stands in.
+def command_of(slash: Slash, received: datetime, after: int = 0) -> Message:
+    """The slash command as typed. It has no place of its own in the channel's order, so the time of receipt stands in,
+    by our clock; `after` is a place that Slack's clock is known to have passed, should ours be behind.
 
     Slack does not say in which thread it was typed, if any: it is always the channel's main part.
     """
     return Message(
         destination=Destination(PLATFORM, slash.channel_id),
         message_id=slash.trigger_id,
-        order=int(received.timestamp() * 1_000_000),
+        order=max(int(received.timestamp() * 1_000_000), after + 1),
         person=Person(platform=PLATFORM, user_id=slash.user_id, name=slash.user_name),
         text=f"/signoff {plain(slash.text)}".strip(),
         direct=slash.channel_id.startswith("D"),
@@ -304,6 +306,22 @@ def message_of(event: Event, me: Me, ours: Ours) -> Message | None:
 def is_talk(event: Event) -> bool:
     """Whether somebody said something."""
     return event.type == "app_mention" or (event.type == "message" and event.subtype in _TALK)
+
+
+_LEFT: Mapping[str, str] = {
+    "channel_left": "the app was removed from the channel",
+    "group_left": "the app was removed from the channel",
+    "channel_archive": "the channel was archived",
+    "group_archive": "the channel was archived",
+    "channel_deleted": "the channel was deleted",
+    "group_deleted": "the channel was deleted",
+}
+
+
+def left_of(event: Event) -> tuple[Destination, str] | None:
+    """The channel that we can be answered in no more, and why; None for other events."""
+    why = _LEFT.get(event.type)
+    return (Destination(PLATFORM, event.channel), why) if why and isinstance(event.channel, str) else None
 
 
 def key_of(event: Event) -> str:

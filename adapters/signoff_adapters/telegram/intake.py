@@ -18,10 +18,10 @@ from signoff.errors import AdapterUnavailable
 from signoff.model import Answer, Tap
 from signoff.ports import Clock, Inbox
 
-from ..tasks import Jobs, drain, sleep, within
+from ..tasks import Jobs, drain, logged, sleep, within
 from ..words import RECEIVED, UNHANDLED
 from .config import TelegramConfig
-from .wire import Envelope, Me, Query, Update, message_of, move_of, read_envelope, tap_of
+from .wire import PLATFORM, Envelope, Me, Query, Update, left_of, message_of, move_of, read_envelope, tap_of
 
 TRIES = 3
 """An update that has failed so often is parked: an operator is told, and the ones behind it go on."""
@@ -47,7 +47,8 @@ class Intake:
         self._settled: OrderedDict[int, None] = OrderedDict()
         self._tries: dict[int, int] = {}
         self._answered: OrderedDict[str, None] = OrderedDict()
-        self._jobs = Jobs()
+        self._waited = Jobs(failed=None)
+        self._jobs = Jobs(failed=logged(PLATFORM))
         self._next: int | None = None
 
     @property
@@ -106,7 +107,10 @@ class Intake:
 
     async def drain(self, limit_s: float) -> None:
         """Wait for what is in hand, at most `limit_s`, then leave nothing running."""
-        await drain(lambda: {task for task in (*self._open.values(), *self._jobs) if not task.done()}, limit_s)
+        await drain(self._running, limit_s)
+
+    def _running(self) -> set[asyncio.Task[Any]]:
+        return {task for task in (*self._open.values(), *self._waited, *self._jobs) if not task.done()}
 
     def _begin(self, envelope: Envelope, raw: bytes, *, retry: bool) -> asyncio.Task[None]:
         before = self._lanes.get(envelope.lane)
@@ -130,8 +134,9 @@ class Intake:
         if before is not None:
             await asyncio.wait({before})
         while True:
-            job = self._jobs.spawn(self._handle(raw))
+            job = self._waited.spawn(self._handle(raw))
             if not await within(self._clock, job, self._config.stuck_after_s):
+                self._jobs.keep(job)
                 await self._park(update_id, f"update {update_id} is in hand for {self._config.stuck_after_s:g} s")
                 return
             error = job.exception()
@@ -171,6 +176,10 @@ class Intake:
                 await self._inbox.moved("telegram", *move)
             elif message is not None:
                 await self._inbox.message(message)
+        elif update.my_chat_member is not None:
+            left = left_of(update.my_chat_member)
+            if left is not None:
+                await self._inbox.left(*left)
 
     async def _tap(self, query: Query) -> None:
         """Nothing but the neutral answer is given before the inbox has returned."""
@@ -179,7 +188,7 @@ class Intake:
             self._answer(query.id, Answer(""))
             return
         answers: list[Answer] = []
-        job = self._jobs.spawn(self._ask(tap, answers))
+        job = self._waited.spawn(self._ask(tap, answers))
         if not await within(self._clock, job, self._config.slow_tap_s):
             self._answer(query.id, Answer(RECEIVED))
         await asyncio.shield(job)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -10,7 +11,7 @@ from typing import TypeVar
 from telegram import Bot, LinkPreviewOptions, Message, ReplyParameters
 from telegram.error import BadRequest, TelegramError
 
-from signoff.errors import AdapterError, MessageGone
+from signoff.errors import AdapterError, MessageGone, SendRefused
 from signoff.model import Attachment, Card, Destination, Posted
 
 from ..files import as_file_error, file_key
@@ -20,6 +21,7 @@ from .render import Detail, Rendered, keyboard, markup, render
 GENERAL_TOPIC = "1"
 """Clients know a forum's General topic by this id; the Bot API refuses it in a send."""
 FILES_REMEMBERED = 64
+_NUMBER = re.compile(r"-?[0-9]{1,20}")
 _ABOUT_THE_FILE = frozenset({"refused", "no_rights"})
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 _UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
@@ -135,8 +137,8 @@ class Sender:
 
 
 def is_group(destination: Destination) -> bool:
-    """Groups have ids below 0; names that begin with @ are those of public groups and channels."""
-    return destination.chat_id[:1] in ("-", "@")
+    """Groups have ids below 0."""
+    return destination.chat_id.startswith("-")
 
 
 async def _translated(call: Awaitable[_Result], meaning: Callable[[TelegramError], AdapterError]) -> _Result:
@@ -153,9 +155,18 @@ def _as_file_error(error: TelegramError) -> AdapterError:
     return as_file_error(as_send_error(error), _ABOUT_THE_FILE)
 
 
-def _chat(destination: Destination) -> int | str:
-    return destination.chat_id if destination.chat_id.startswith("@") else int(destination.chat_id)
+def _chat(destination: Destination) -> int:
+    return _number(destination, destination.chat_id)
 
 
 def _thread(destination: Destination) -> int | None:
-    return None if destination.thread_id in (None, GENERAL_TOPIC) else int(destination.thread_id or 0)
+    thread = destination.thread_id
+    return None if thread is None or thread == GENERAL_TOPIC else _number(destination, thread)
+
+
+def _number(destination: Destination, text: str) -> int:
+    """A chat's public name is refused too: buttons are signed for the chat, and presses come from its number."""
+    if not _NUMBER.fullmatch(text):
+        words = f"{destination} is no place on Telegram: ids are numbers."
+        raise SendRefused(words, reason="chat_not_found")
+    return int(text)

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from signoff.model import Destination, Message, Person, Tap
 
 PLATFORM = "telegram"
-ALLOWED_UPDATES = ("message", "edited_message", "callback_query")
+ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
 """The server keeps the last list it was given, so it is sent with every poll and webhook."""
 _ADDRESSED = re.compile(r"(/[A-Za-z0-9_]+)@([A-Za-z0-9_]+)")
 
@@ -73,6 +73,20 @@ class Query(Struct, frozen=True):
     data: str | None = None
 
 
+class Member(Struct, frozen=True):
+    """What somebody is in a chat; `is_member` is said of the restricted alone."""
+
+    status: str = ""
+    is_member: bool = True
+
+
+class Membership(Struct, frozen=True):
+    """A change of what the bot is in a chat; in a private one a person has blocked it, or no longer does."""
+
+    chat: Chat
+    new_chat_member: Member = Member()
+
+
 class Update(Struct, frozen=True):
     """One thing that happened; at most one of the fields beside the id is there."""
 
@@ -80,6 +94,7 @@ class Update(Struct, frozen=True):
     message: Incoming | None = None
     edited_message: Incoming | None = None
     callback_query: Query | None = None
+    my_chat_member: Membership | None = None
 
 
 class _Chatted(Struct, frozen=True):
@@ -97,12 +112,13 @@ class Envelope(Struct, frozen=True):
     message: _Chatted | None = None
     edited_message: _Chatted | None = None
     callback_query: _Pressed | None = None
+    my_chat_member: _Chatted | None = None
 
     @property
     def lane(self) -> int:
         """The chat whose updates are handled one after another; 0 for those without a chat."""
         pressed = self.callback_query.message if self.callback_query else None
-        about = self.message or self.edited_message or pressed
+        about = self.message or self.edited_message or pressed or self.my_chat_member
         return about.chat.id if about is not None and about.chat is not None else 0
 
 
@@ -183,6 +199,15 @@ def move_of(incoming: Incoming) -> tuple[str, str] | None:
     if incoming.migrate_from_chat_id is not None:
         return str(incoming.migrate_from_chat_id), str(incoming.chat.id)
     return None
+
+
+def left_of(change: Membership) -> tuple[Destination, str] | None:
+    """The chat that we can be answered in no more, and why; None where we still can."""
+    member = change.new_chat_member
+    if member.status not in ("left", "kicked") and member.is_member:
+        return None
+    why = "the person blocked the bot" if change.chat.type == "private" else "the bot was removed from the chat"
+    return Destination(PLATFORM, str(change.chat.id)), why
 
 
 def _place(message: Incoming) -> Destination:

@@ -42,7 +42,8 @@ In a process of its own: `async with discord_process() as discord_:`, or
   `clear_faults`, `faults_left`
 * gateway faults: `reconnect()` (op 7), `invalidate_session(*, resumable=False)` (op 9), `close_gateway(code)`,
   `drop_gateway()` (TCP reset), `hold_gateway(held=True)` (handshakes hang, so a drop lasts), `fail_handshakes(times)`,
-  `refuse_resumes(times)`, `mute_heartbeats(muted=True)`, `freeze_gateway(frozen=True)` (sends nothing at all),
+  `refuse_resumes(times, *, code=None)` (op 9, or closed so), `garble_gateway()` (a frame that is none),
+  `mute_heartbeats(muted=True)`, `freeze_gateway(frozen=True)` (sends nothing at all),
   `malform_next(kind="thread_null")` (the next interaction kills discord.py's loop), `dispatch(event, data)` (anything),
   `hold_ready(held=True)` (IDENTIFY gets no READY)
 * HTTP interactions: `set_interactions_url(url, *, validate=True, bot_id=None)`, `interactions_url()`,

@@ -23,6 +23,8 @@ FILES_MAX = 10
 FILE_MAX_BYTES = 10 * 1024 * 1024
 """Upload size for apps without a boosted guild, the `attachment_size_limit` of interactions."""
 NONCE_MAX = 25
+COMPONENTS_V2 = 1 << 15
+"""With this flag a message has other components and no content. Not built here, so refused instead of passed over."""
 MODAL_TITLE_MAX = 45
 FIELD_LABEL_MAX = 45
 FIELD_VALUE_MAX = 4000
@@ -47,6 +49,8 @@ def check_message(body: JsonObject, file_sizes: list[int]) -> None:
     _check_embeds(errors, body.get("embeds") or [])
     _check_rows(errors, body.get("components") or [])
     _check_mentions(errors, body.get("allowed_mentions"))
+    if int(body.get("flags") or 0) & COMPONENTS_V2:
+        errors.add(("flags",), "NOT_BUILT_HERE", "This server knows no Components V2.")
     nonce = body.get("nonce")
     if nonce is not None and len(str(nonce)) > NONCE_MAX:
         errors.add(("nonce",), "NONCE_TYPE_TOO_LONG", f"Must be {NONCE_MAX} or fewer in length.")

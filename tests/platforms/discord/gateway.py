@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -100,6 +101,8 @@ class Link:
         self._session: Session | None = None
         self._pump: asyncio.Task[None] | None = None
         self._sends: deque[float] = deque()
+        self._packer = zlib.compressobj() if request.query.get("compress") == "zlib-stream" else None
+        """One stream over all frames of a socket whose client asked for it."""
 
     async def run(self) -> None:
         """Say hello and obey until the socket ends; Refusal when it must be closed."""
@@ -183,6 +186,8 @@ class Link:
         trouble = self._book.trouble
         refused = trouble.refused_resumes > 0
         trouble.refused_resumes -= 1 if refused else 0
+        if refused and trouble.resumes_closed_with is not None:
+            raise Refusal(trouble.resumes_closed_with, "The session cannot go on.")
         if refused or session is None or not session.alive or session.bot_id != bot.id:
             if session is not None:
                 session.alive = False
@@ -200,7 +205,7 @@ class Link:
 
     def _hold(self, session: Session) -> None:
         self._session = session
-        session.socket, session.request = self._socket, self._request
+        session.socket, session.request, session.order = self._socket, self._request, self._send
         self._pump = asyncio.create_task(self._pump_events(session), name=f"gateway-{session.id}")
         self._book.changes.bump()
 
@@ -222,21 +227,20 @@ class Link:
 
     async def _send(self, operation: int, data: Any, event: str | None = None, number: int | None = None) -> None:
         body = {"op": operation, "d": data, "s": number, "t": event}
-        await self._socket.send_str(msgspec.json.encode(body).decode())
+        frame = msgspec.json.encode(body)
+        if self._packer is None:
+            await self._socket.send_str(frame.decode())
+        else:
+            await self._socket.send_bytes(self._packer.compress(frame) + self._packer.flush(zlib.Z_SYNC_FLUSH))
 
     async def end(self) -> None:
         """Let go of the session, which stays resumable unless the client closed it with 1000 or 1001."""
         session = self._session
         if session is not None and session.socket is self._socket:
-            session.socket = session.request = None
+            session.socket = session.request = session.order = None
             if self._socket.close_code in (1000, 1001):
                 session.alive = False
         self._book.changes.bump()
         if self._pump is not None:
             self._pump.cancel()
             await asyncio.gather(self._pump, return_exceptions=True)
-
-
-async def command(socket: web.WebSocketResponse, operation: int, data: Any = None) -> None:
-    """Send one control operation (7, 9) on a socket."""
-    await socket.send_str(msgspec.json.encode({"op": operation, "d": data, "s": None, "t": None}).decode())

@@ -104,7 +104,7 @@ class HookSender:
             url,
             data=body,
             headers=headers | {hdrs.CONTENT_TYPE: "application/json", hdrs.USER_AGENT: "Discord-Interactions/1.0"},
-            timeout=ClientTimeout(total=ACKNOWLEDGE_WITHIN_S),
+            timeout=ClientTimeout(total=None),  # the callers' own
         ) as response:
             answer, files = await _read(response)
             return response.status, answer, files

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from aiohttp import web
 
@@ -29,6 +31,8 @@ class Session:
     events: deque[tuple[int, str, JsonObject]] = field(default_factory=lambda: deque(maxlen=KEPT_EVENTS))
     socket: web.WebSocketResponse | None = None
     request: web.Request | None = None
+    order: Callable[[int, Any], Awaitable[None]] | None = None
+    """Sends an operation on the socket."""
     resumes: int = 0
     heartbeats: int = 0
     alive: bool = True
@@ -49,6 +53,7 @@ class Trouble:
 
     failing_handshakes: int = 0
     refused_resumes: int = 0
+    resumes_closed_with: int | None = None
     held: bool = False
     ready_held: bool = False
     frozen: bool = False

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from .faults import Fault
-from .gateway import INVALID, RECONNECT, Gateway, command
+from .gateway import INVALID, RECONNECT, Gateway
 from .hooks import HookSender, Signing
 from .model import FaultKind, JsonObject, LimitReport, LimitsMode, LogEntry, Ping, SeenSession, WhereAt
 from .sessions import SessionBook
@@ -151,14 +151,14 @@ class GatewaySwitches:
     async def reconnect(self) -> None:
         """Ask every connected client to reconnect (op 7)."""
         for session in list(self._book.sessions.values()):
-            if session.socket is not None:
-                await command(session.socket, RECONNECT)
+            if session.order is not None:
+                await session.order(RECONNECT, None)
 
     async def invalidate_session(self, resumable: bool = False) -> None:
         """Tell every connected client that its session is invalid (op 9)."""
         for session in list(self._book.sessions.values()):
-            if session.socket is not None:
-                await command(session.socket, INVALID, resumable)
+            if session.order is not None:
+                await session.order(INVALID, resumable)
             session.alive = session.alive and resumable
         self._book.changes.bump()
 
@@ -174,6 +174,12 @@ class GatewaySwitches:
             if session.request is not None and session.request.transport is not None:
                 session.request.transport.abort()
 
+    async def garble_gateway(self) -> None:
+        """Send every socket a binary frame that is no part of any stream."""
+        for session in list(self._book.sessions.values()):
+            if session.socket is not None:
+                await session.socket.send_bytes(b"garbled\x00\x00\xff\xff")
+
     def hold_gateway(self, held: bool = True) -> None:
         """Let handshakes hang, until told otherwise."""
         self._book.trouble.held = held
@@ -188,9 +194,10 @@ class GatewaySwitches:
         """Answer the next handshakes with 502."""
         self._book.trouble.failing_handshakes = times
 
-    def refuse_resumes(self, times: int = 1) -> None:
-        """Answer the next RESUMEs with op 9 false."""
+    def refuse_resumes(self, times: int = 1, code: int | None = None) -> None:
+        """Answer the next RESUMEs with op 9 false, or close with a code and leave the session as it is."""
         self._book.trouble.refused_resumes = times
+        self._book.trouble.resumes_closed_with = code
 
     def mute_heartbeats(self, muted: bool = True) -> None:
         """Leave heartbeats without an answer, until told otherwise."""

@@ -85,6 +85,10 @@ class TroubleClient(ControlClient):
         """Reset every socket's connection without a word; sessions stay resumable."""
         await self._do("drop_gateway")
 
+    async def garble_gateway(self) -> None:
+        """Send every socket a binary frame that is no part of any stream."""
+        await self._do("garble_gateway")
+
     async def hold_gateway(self, held: bool = True) -> None:
         """Let handshakes hang until told otherwise, so that what happens meanwhile must be replayed."""
         await self._do("hold_gateway", held=held)
@@ -97,9 +101,9 @@ class TroubleClient(ControlClient):
         """Answer the next handshakes with 502."""
         await self._do("fail_handshakes", times=times)
 
-    async def refuse_resumes(self, times: int = 1) -> None:
-        """Answer the next RESUMEs with op 9 false."""
-        await self._do("refuse_resumes", times=times)
+    async def refuse_resumes(self, times: int = 1, *, code: int | None = None) -> None:
+        """Answer the next RESUMEs with op 9 false, or close with a code and leave the session as it is."""
+        await self._do("refuse_resumes", times=times, code=code)
 
     async def mute_heartbeats(self, muted: bool = True) -> None:
         """Leave heartbeats without an answer, until told otherwise."""

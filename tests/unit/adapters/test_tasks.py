@@ -8,8 +8,9 @@ from datetime import timedelta
 
 import pytest
 
+from signoff.errors import StoreUnavailable
 from signoff.testing.clock import FakeClock, settle
-from signoff_adapters.tasks import Jobs, drain, sleep, within
+from signoff_adapters.tasks import Jobs, drain, logged, sleep, within
 
 
 async def fail() -> None:
@@ -17,7 +18,7 @@ async def fail() -> None:
 
 
 async def test_a_job_is_kept_until_it_is_done() -> None:
-    jobs, go = Jobs(), asyncio.Event()
+    jobs, go = Jobs(failed=None), asyncio.Event()
     task = jobs.spawn(go.wait())
     assert list(jobs) == [task]
     go.set()
@@ -30,11 +31,27 @@ async def test_the_error_of_a_job_is_told_once_to_who_asked_for_it_and_never_rep
     lost: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: lost.append(context))
     told: list[str] = []
-    Jobs().spawn(fail())
+    Jobs(failed=None).spawn(fail())
     Jobs(failed=lambda error: told.append(str(error))).spawn(fail())
     await settle()
     gc.collect()
     assert (told, lost) == (["no"], [])
+
+
+async def test_an_error_that_nobody_waits_for_is_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def away() -> None:
+        raise StoreUnavailable("the store is away")
+
+    jobs = Jobs(failed=logged("discord"))
+    jobs.spawn(away())
+    jobs.spawn(fail())
+    await settle()
+    assert [record.getMessage() for record in caplog.records] == [
+        "discord: StoreUnavailable: the store is away",
+        "discord: ValueError: no",
+    ]
+    # A stack trace stands only below what no part of Signoff has raised on purpose.
+    assert [record.exc_info is not None for record in caplog.records] == [False, True]
 
 
 async def test_a_cancelled_job_is_no_error() -> None:
@@ -73,7 +90,7 @@ async def test_sleep_takes_the_clocks_seconds() -> None:
 
 
 async def test_drain_waits_for_what_a_task_begins_at_its_end() -> None:
-    jobs, done = Jobs(), list[str]()
+    jobs, done = Jobs(failed=None), list[str]()
 
     async def second() -> None:
         await asyncio.sleep(0)
@@ -90,7 +107,7 @@ async def test_drain_waits_for_what_a_task_begins_at_its_end() -> None:
 
 @pytest.mark.parametrize("limit_s", [0.0, 0.01])
 async def test_drain_leaves_nothing_running(limit_s: float) -> None:
-    jobs = Jobs()
+    jobs = Jobs(failed=None)
     task = jobs.spawn(asyncio.Event().wait())
     await drain(lambda: {task for task in jobs if not task.done()}, limit_s)
     assert task.cancelled()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
@@ -9,7 +10,8 @@ from tests.contract.test_discord import ANA, EVE, GROUP, GUILD, THREAD, DiscordS
 
 from signoff.errors import AdapterUnavailable, ChatMoved, MessageGone, RateLimited, SendAmbiguous, SendRefused
 from signoff.model import Attachment, Block, Button, Card, Destination, Span
-from signoff.testing.adapter_stage import RecordingInbox, card, running
+from signoff.testing.adapter_stage import RecordingInbox, card, running, until_shown
+from signoff.testing.clock import settle
 
 FRESH = 987654321
 """Somebody with whom there is no direct chat yet."""
@@ -134,29 +136,90 @@ async def test_an_archived_thread_that_may_not_be_opened_is_told(stage: DiscordS
         assert refused.value.facts["reason"] == "no_rights"
 
 
+@pytest.mark.parametrize("gone", [True, False])
+async def test_a_thread_that_is_gone_leaves_its_channel_alone(stage: DiscordStage, gone: bool) -> None:
+    """Deleted, or private and without the bot: nothing of that is said about the channel that it hangs on."""
+    assert stage.thread is not None
+    async with running(stage, RecordingInbox()) as adapter:
+        if gone:
+            await stage.discord.delete_channel(THREAD)
+        else:
+            posted = await adapter.post(stage.thread, card())
+            await stage.discord.set_access(THREAD, view=False)
+            for late in (
+                adapter.update(stage.thread, posted.message_id, card("Denied")),
+                adapter.delete(stage.thread, posted.message_id),
+            ):
+                with pytest.raises(SendRefused) as refused:
+                    await late
+                assert refused.value.facts["reason"] == "thread_not_found"
+        with pytest.raises(SendRefused) as refused:
+            await adapter.post(stage.thread, card("Another"))
+        assert refused.value.facts["reason"] == "thread_not_found"
+        await adapter.post(stage.group, card())
+
+
 async def test_too_many_edits_of_an_old_message_hold_up_this_card_alone(stage: DiscordStage) -> None:
+    """Each refusal counts towards a ban, so the card is not tried again before the time that Discord named."""
+    async with running(stage, RecordingInbox()) as adapter:
+        old, other = [await adapter.post(stage.group, card(which, rows=())) for which in ("old", "other")]
+        await stage.discord.fault("429", call="edit_message", code=30046, retry_after_s=600)
+        for _ in "12":
+            with pytest.raises(AdapterUnavailable, match="old message"):
+                await adapter.update(stage.group, old.message_id, card("Denied"))
+        assert len(await stage.discord.log(call="edit_message")) == 1
+        await adapter.update(stage.group, other.message_id, card("Denied"))
+        await adapter.delete(stage.group, old.message_id)
+
+
+async def test_an_old_message_is_edited_once_its_time_has_come(stage: DiscordStage) -> None:
     async with running(stage, RecordingInbox()) as adapter:
         posted = await adapter.post(stage.group, card())
-        await stage.discord.fault("429", call="edit_message", code=30046, retry_after_s=600)
-        with pytest.raises(AdapterUnavailable, match="old message"):
-            await adapter.update(stage.group, posted.message_id, card("Denied"))
-        await adapter.update(stage.group, posted.message_id, card("Denied"))
+        await stage.discord.fault("429", call="edit_message", code=30046, retry_after_s=0.1)
+
+        async def edited() -> bool:
+            with contextlib.suppress(AdapterUnavailable):
+                await adapter.update(stage.group, posted.message_id, card("Denied"))
+                return True
+            return False
+
+        await until_shown(edited, what="it is edited")
+        assert len(await stage.discord.log(call="edit_message")) == 2
 
 
-async def test_a_ban_of_the_proxy_is_a_wait(stage: DiscordStage) -> None:
+@pytest.mark.parametrize("via", [True, False])
+async def test_a_wait_for_all_holds_up_all(stage: DiscordStage, via: bool) -> None:
+    """A limit over the whole bot, and a ban of its address, which the proxy before Discord announces."""
     async with running(stage, RecordingInbox()) as adapter:
-        await stage.discord.fault("429", call="create_message", via=False, retry_after_s=30)
+        await stage.discord.fault("429", call="create_message", via=via, is_global=True, retry_after_s=30)
+        for place in (stage.group, stage.other_group, stage.group):
+            with pytest.raises(RateLimited) as held:
+                await adapter.post(place, card())
+            assert 25 < held.value.retry_after_s <= 30
+        assert len(await stage.discord.log(call="create_message")) == 1
+
+
+async def test_a_wait_of_the_sending_side_is_no_trouble_of_the_receiving_one(stage: DiscordStage) -> None:
+    async with running(stage, RecordingInbox()) as adapter:
+        await stage.discord.fault("429", call="create_message", is_global=True, retry_after_s=20)
         with pytest.raises(RateLimited):
             await adapter.post(stage.group, card())
+        looks = len(await stage.discord.log(call="get_application"))
+        await stage.clock.advance(31)
+        await settle()
+        assert (adapter.health().state, adapter.health().detail) == ("ready", "")
+        assert len(await stage.discord.log(call="get_application")) == looks
 
 
-@pytest.mark.parametrize(("view", "send"), [(False, True), (True, False)])
-async def test_missing_permissions_are_refused_for_good(stage: DiscordStage, view: bool, send: bool) -> None:
+@pytest.mark.parametrize(("view", "send", "reason"), [(False, True, "bot_removed"), (True, False, "no_rights")])
+async def test_missing_permissions_are_refused_for_good(
+    stage: DiscordStage, view: bool, send: bool, reason: str
+) -> None:
     async with running(stage, RecordingInbox()) as adapter:
         await stage.discord.set_access(GROUP, view=view, send=send)
         with pytest.raises(SendRefused) as refused:
             await adapter.post(stage.group, card())
-        assert refused.value.facts["reason"] == "no_rights"
+        assert refused.value.facts["reason"] == reason
 
 
 async def test_a_channel_that_is_gone_took_its_cards_along(stage: DiscordStage) -> None:

@@ -65,6 +65,7 @@ async def test_a_panel_is_private_and_the_answer_takes_its_place(stage: DiscordS
         assert (panel.text, panel.buttons) == (inbox.answer.text, [])
     tap = inbox.taps[-1]
     assert (tap.token, tap.destination, tap.person.user_id) == ("t-risky", stage.group, str(ANA))
+    assert (tap.message_id, tap.order) == (None, 0), "a panel is no message of the chat"
 
 
 async def test_a_panel_can_lead_to_another_panel(stage: DiscordStage) -> None:
@@ -277,15 +278,52 @@ async def test_a_slow_command_is_answered_in_the_end(stage: DiscordStage, privat
     inbox.reply = Reply(Card(blocks=(Block("text", (Span("Stopped."),)),)), private=private)
     inbox.held.add(stage.group.chat_id)
     async with running(stage, inbox):
-        await registered(stage)
-        interaction = await stage.discord.slash(ANA, GROUP, "stop", {})
-        await until(lambda: bool(inbox.messages), what="the command is in")
-        await stage.clock.advance(1.6)
-        await stage.discord.answer_of(interaction)
+        await slow_command(stage, inbox)
         inbox.release()
         await stage.discord.wait_for(
             GROUP, lambda seen: any(each.text == "Stopped." for each in seen), viewer=ANA if private else EVE
         )
+
+
+async def slow_command(stage: DiscordStage, inbox: RecordingInbox) -> None:
+    """A command that is in hand for so long that a neutral answer was given."""
+    await registered(stage)
+    interaction = await stage.discord.slash(ANA, GROUP, "stop", {})
+    await until(lambda: bool(inbox.messages), what="the command is in")
+    await stage.clock.advance(1.6)
+    await stage.discord.answer_of(interaction)
+
+
+@pytest.mark.parametrize("fault", ["drop_after", "error_after"])
+async def test_a_public_reply_whose_answer_is_lost_stands_once(gateway: DiscordStage, fault: str) -> None:
+    stage, inbox = gateway, RecordingInbox()
+    inbox.reply = Reply(Card(blocks=(Block("text", (Span("Stopped."),)),)), private=False)
+    inbox.held.add(stage.group.chat_id)
+    async with running(stage, inbox):
+        await slow_command(stage, inbox)
+        await stage.discord.fault(fault, call="create_followup")  # type: ignore[arg-type]  # one of its kinds
+        inbox.release()
+        await until_shown(lambda: _stands(stage), what="it stands there")
+    # The adapter has stopped and left nothing in hand, so no second one comes.
+    assert [each.text for each in await stage.discord.messages(GROUP)] == ["Stopped."]
+
+
+async def test_a_private_reply_whose_answer_is_lost_has_its_file_once(gateway: DiscordStage) -> None:
+    stage, inbox = gateway, RecordingInbox()
+    whole = Attachment("pending.txt", b"100 lines")
+    inbox.reply = Reply(Card(blocks=(Block("text", (Span("100 wait here."),)),), attachment=whole), private=True)
+    inbox.held.add(stage.group.chat_id)
+    async with running(stage, inbox):
+        await slow_command(stage, inbox)
+        await stage.discord.fault("drop_after", call="edit_original")
+        inbox.release()
+        await stage.discord.until(lambda: stage.discord.log(call="edit_original"), lambda calls: len(calls) == 2)
+    (message,) = await stage.discord.messages(GROUP, viewer=ANA)
+    assert [(each.file_name, each.content) for each in message.files] == [("pending.txt", b"100 lines")]
+
+
+async def _stands(stage: DiscordStage) -> bool:
+    return bool(await stage.discord.messages(GROUP))
 
 
 async def test_half_typed_ids_are_completed(stage: DiscordStage) -> None:

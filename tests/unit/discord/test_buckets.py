@@ -44,6 +44,27 @@ def test_what_announces_nothing_holds_up_nothing(headers: dict[str, str]) -> Non
     assert buckets.wait_s("POST", "/channels/1/messages", 0.0) == 0
 
 
+def test_a_refusal_of_one_message_holds_up_no_other() -> None:
+    buckets = Buckets()
+    buckets.hold_one("PATCH", "/channels/1/messages/7", 600.0, 100.0)
+    assert buckets.wait_of_one_s("PATCH", "/channels/1/messages/7", 101.0) == 599.0
+    assert buckets.wait_of_one_s("PATCH", "/channels/1/messages/8", 101.0) == 0
+    assert buckets.wait_s("PATCH", "/channels/1/messages/7", 101.0) == 0
+    assert buckets.wait_of_one_s("PATCH", "/channels/1/messages/7", 700.0) == 0
+
+
+def test_a_refusal_of_all_holds_up_all_and_the_longest_of_two_counts() -> None:
+    buckets = Buckets()
+    buckets.hold_all(60.0, 100.0)
+    buckets.hold_all(1.0, 100.0)
+    buckets.heard("POST", "/channels/1/messages", EMPTY, 159.0)
+    assert buckets.wait_s("GET", "/users/@me", 101.0) == 59.0
+    assert buckets.wait_s("POST", "/channels/1/messages", 159.0) == 2.5
+    assert buckets.wait_s("GET", "/users/@me", 160.0) == 0
+    buckets.hold_all(1e6, 0.0)
+    assert buckets.wait_s("GET", "/users/@me", 0.0) == 3600
+
+
 async def test_discord_never_has_to_refuse() -> None:
     held: RateLimited | None = None
     async with discord_stage("gateway") as stage, running(stage, RecordingInbox()) as adapter:

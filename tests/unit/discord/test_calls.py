@@ -12,6 +12,7 @@ from signoff_adapters.discord.calls import (
     CallError,
     HideToken,
     NotSent,
+    OldEdits,
     Rejected,
     ServerTrouble,
     Throttled,
@@ -31,7 +32,7 @@ from signoff_adapters.discord.calls import (
         (Unauthorized("401"), AdapterUnavailable, AdapterUnavailable),
         (Throttled(7), RateLimited, RateLimited),
         (Rejected(404, 10008, ""), MessageGone, MessageGone),
-        (Rejected(429, 30046, ""), AdapterUnavailable, AdapterUnavailable),
+        (OldEdits(600), AdapterUnavailable, AdapterUnavailable),
         (Rejected(400, 50035, "Invalid Form Body"), SendRefused, SendRefused),
         (Rejected(404, 0, ""), SendRefused, SendRefused),
     ],
@@ -45,7 +46,7 @@ def test_what_a_failure_means(error: CallError, send: type[AdapterError], edit: 
     ("status", "code", "reason"),
     [
         (404, 10003, "chat_not_found"),
-        (403, 50001, "no_rights"),
+        (403, 50001, "bot_removed"),
         (403, 50013, "no_rights"),
         (403, 50007, "blocked"),
         (400, 50083, "archived"),
@@ -64,7 +65,7 @@ def test_refusals_have_a_stable_reason(status: int, code: int, reason: str) -> N
     [
         (429, b'{"retry_after": 0.75, "global": true}', "1", Throttled),
         (429, b"<html>banned</html>", "60", Throttled),
-        (429, b'{"code": 30046, "message": "too many edits"}', "", Rejected),
+        (429, b'{"code": 30046, "message": "too many edits"}', "", OldEdits),
         (401, b'{"code": 0, "message": "401: Unauthorized"}', "", Unauthorized),
         (401, b'{"code": 50027, "message": "Invalid Webhook Token"}', "", Rejected),
         (503, b"", "", ServerTrouble),
@@ -89,6 +90,21 @@ def test_the_wait_is_taken_from_where_it_stands(body: bytes, header: str, wait_s
     error = _failure(429, body, header)
     assert isinstance(error, Throttled)
     assert error.retry_after_s == wait_s
+
+
+@pytest.mark.parametrize(
+    ("body", "for_all"),
+    [
+        (b'{"retry_after": 0.75, "global": true}', True),
+        (b'{"retry_after": 0.75, "global": false}', False),
+        (b'{"retry_after": 0.75}', False),
+        (b"<html>banned</html>", True),
+    ],
+)
+def test_a_wait_says_whom_it_is_for(body: bytes, for_all: bool) -> None:
+    error = _failure(429, body, "60")
+    assert isinstance(error, Throttled)
+    assert error.for_all == for_all
 
 
 def test_a_refused_field_is_named() -> None:

@@ -26,6 +26,11 @@ def test_every_verb_has_a_command() -> None:
         assert all(len(option["description"]) <= 100 for option in each["options"])
 
 
+def test_ids_that_wait_are_offered_only_where_one_is_meant() -> None:
+    completed = {each["name"] for each in COMMANDS if any(option.get("autocomplete") for option in each["options"])}
+    assert completed == {"approve", "deny", "why"}
+
+
 @pytest.mark.parametrize(
     ("data", "line"),
     [

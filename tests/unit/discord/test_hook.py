@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import time
 from collections.abc import AsyncIterator
@@ -158,8 +159,64 @@ async def test_an_address_that_discord_cannot_reach_is_told_and_tried_again(stag
     await adapter.aclose()
 
 
-async def test_a_request_that_discord_no_longer_waits_for_ends(stage: DiscordStage) -> None:
-    """The clock stands still, so no neutral answer comes; after 3 s nobody reads what we say."""
+async def looked(stage: DiscordStage) -> None:
+    """Let the next look at the application come, and be done."""
+    health, before = stage.adapters[-1].health, stage.clock.now()
+    await stage.clock.advance(31)
+    await until(lambda: (health().last_heard_at or before) > before, what="it looked", limit_s=10)
+
+
+async def tries(stage: DiscordStage) -> int:
+    """How often Discord was given the address, which makes it ping."""
+    return len(await stage.discord.log(call="edit_application"))
+
+
+async def test_an_address_that_leads_here_no_more_is_noticed_though_nobody_presses(stage: DiscordStage) -> None:
+    adapter = stage.adapter()
+    task = asyncio.create_task(adapter.run(RecordingInbox()))
+    try:
+        async with stage.serve(adapter.hooks()):
+            await pass_time(stage.clock, lambda: adapter.health().state == "ready", within_s=60, what="it is ready")
+        for _ in range(3):
+            await looked(stage)
+        await stage.clock.advance(31)
+        await until(lambda: "gateway.hooks_url" in adapter.health().detail, what="it is told")
+        assert adapter.health().state == "degraded"
+        async with stage.serve(adapter.hooks()):
+            await pass_time(stage.clock, lambda: adapter.health().state == "ready", within_s=30, what="it is ready")
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await adapter.aclose()
+
+
+async def test_a_press_shows_that_the_address_leads_here(stage: DiscordStage) -> None:
+    inbox = RecordingInbox()
+    async with running(stage, inbox) as adapter:
+        assert await tries(stage) == 1
+        posted = await adapter.post(stage.group, card())
+        for _ in range(2):
+            await looked(stage)
+        await stage.press(stage.person, stage.group, posted.message_id, "t-approve")
+        await until(lambda: bool(inbox.taps), what="the tap is in")
+        for _ in range(3):
+            await looked(stage)
+        assert await tries(stage) == 1
+        for _ in range(2):
+            await looked(stage)
+        assert await tries(stage) == 2
+
+
+async def test_a_wait_puts_off_the_ping_and_is_no_trouble(stage: DiscordStage) -> None:
+    async with running(stage, RecordingInbox()) as adapter:
+        await stage.discord.fault("429", call="edit_application", retry_after_s=5)
+        for _ in range(5):
+            await looked(stage)
+            assert adapter.health().state == "ready"
+
+
+async def test_a_press_that_was_answered_too_late_reaches_the_core(stage: DiscordStage) -> None:
+    """The clock stands still, so no neutral answer comes, and our time is over before Discord's."""
     inbox = RecordingInbox()
     inbox.held.add(stage.group.chat_id)
     async with running(stage, inbox) as adapter:
@@ -170,27 +227,54 @@ async def test_a_request_that_discord_no_longer_waits_for_ends(stage: DiscordSta
         await until(lambda: bool(inbox.untold), what="the core was told")
 
 
+class Held:
+    """A hook whose inbox holds each press until it is released, and one signed press of it."""
+
+    def __init__(self, within_s: float) -> None:
+        self.inbox, self.gone = RecordingInbox(), asyncio.Event()
+        self.inbox.held.add("20")
+        config = DiscordConfig(token="t")
+        self._calls = Calls(config)
+        self._intake = Intake(self.inbox, FakeClock(), config, self._calls, Places(self._calls), lambda: Me("1", "2"))
+        self._hook = Hook(KEY, lambda: self._intake, lambda: None, within_s=within_s)
+
+    @contextlib.asynccontextmanager
+    async def posted(self) -> AsyncIterator[asyncio.Future[aiohttp.ClientResponse]]:
+        """The request under way, once its press is in; at the end the core was told that it was not answered."""
+        app = web.Application()
+        app.router.add_post("/", self._respond)
+        press = {"id": "43", "type": 3, "channel": {"id": "20"}, "user": {"id": "81"}, "data": {"custom_id": "t"}}
+        body = msgspec.json.encode(press)
+        async with TestServer(app, handler_cancellation=True) as server, aiohttp.ClientSession() as session:
+            headers = headers_for(body, str(now_s()))
+            request = asyncio.ensure_future(session.post(server.make_url("/"), data=body, headers=headers))
+            await until(lambda: bool(self.inbox.taps), what="the press is in")
+            yield request
+            self.inbox.release()
+            await until(lambda: len(self.inbox.untold) == 1, what="the core was told")
+        await self._intake.drain(1.0)
+        await self._calls.aclose()
+
+    async def _respond(self, request: web.Request) -> web.Response:
+        try:
+            return await self._hook.respond(request)
+        finally:
+            self.gone.set()
+
+
+async def test_a_request_that_discord_breaks_off_ends() -> None:
+    held = Held(within_s=60)
+    async with held.posted() as request:
+        request.cancel()
+        await asyncio.gather(request, return_exceptions=True)
+        await until(held.gone.is_set, what="the end of the connection was seen")
+
+
 async def test_a_proxy_that_still_waits_is_told_so() -> None:
-    """Behind a proxy nobody hangs up on us, so the three seconds are counted here."""
-    key, inbox, clock = Ed25519PrivateKey.generate(), RecordingInbox(), FakeClock()
-    inbox.held.add("20")
-    config = DiscordConfig(token="t")
-    calls = Calls(config)
-    intake = Intake(inbox, clock, config, calls, Places(calls), lambda: Me("1", "2"))
-    served = Hook(key.public_key().public_bytes_raw().hex(), lambda: intake, lambda: None)
-    app = web.Application()
-    app.router.add_post("/", served.respond)
-    body = msgspec.json.encode(
-        {"id": "43", "type": 3, "channel": {"id": "20"}, "user": {"id": "81"}, "data": {"custom_id": "t"}}
-    )
-    headers = headers_for(body, str(now_s()), key)
-    async with TestServer(app) as server, aiohttp.ClientSession() as session:
-        async with session.post(server.make_url("/"), data=body, headers=headers) as response:
-            assert response.status == 504
-        inbox.release()
-        await until(lambda: len(inbox.untold) == 1, what="the core was told")
-        await intake.drain(1.0)
-        await calls.aclose()
+    """Behind a proxy nobody hangs up on us, so the seconds are counted here."""
+    held = Held(within_s=0.1)
+    async with held.posted() as request:
+        assert (await request).status == 504
 
 
 async def _failed(stage: DiscordStage, press: int) -> bool:

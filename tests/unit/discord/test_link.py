@@ -18,6 +18,7 @@ from signoff.ports import ChatAdapter
 from signoff.testing.adapter_stage import RecordingInbox, card, pass_time, running, until, until_shown
 from signoff.testing.clock import FakeClock
 from signoff_adapters.discord import DiscordAdapter
+from signoff_adapters.discord.link import Resumable
 
 Trouble = Callable[[DiscordStage], Awaitable[None]]
 
@@ -51,6 +52,17 @@ async def _no_resume(stage: DiscordStage) -> None:
     await stage.discord.drop_gateway()
 
 
+async def _closed_for_good(stage: DiscordStage, code: int) -> None:
+    """Every resume ends so, as long as the session is tried again."""
+    await stage.discord.refuse_resumes(1_000, code=code)
+    await stage.discord.drop_gateway()
+
+
+async def _no_handshake(stage: DiscordStage) -> None:
+    await stage.discord.fail_handshakes(2)
+    await stage.discord.drop_gateway()
+
+
 async def _silent(stage: DiscordStage) -> None:
     await stage.discord.freeze_gateway()
     await until(lambda: stage.adapters[-1].health().state == "degraded", what="the silence was noticed")
@@ -72,6 +84,10 @@ TROUBLES: dict[str, Trouble] = {
     "closed 4000": lambda stage: stage.discord.close_gateway(4000),
     "closed 1000": lambda stage: stage.discord.close_gateway(1000),
     "resume refused": _no_resume,
+    "resume closed 4000": lambda stage: _closed_for_good(stage, 4000),
+    "resume closed 4007": lambda stage: _closed_for_good(stage, 4007),
+    "handshakes fail": _no_handshake,
+    "garbled": lambda stage: stage.discord.garble_gateway(),
     "nothing comes": _silent,
     "no ready": _no_ready,
 }
@@ -105,6 +121,48 @@ async def test_a_press_during_a_drop_is_delivered_on_resume(stage: DiscordStage)
         await pass_time(stage.clock, lambda: bool(inbox.taps), within_s=30, what="the press is in")
         assert await answered(stage, press) == [inbox.answer]
         assert sum(each.resumes for each in await stage.discord.sessions()) == 1
+
+
+async def test_a_stall_of_the_network_leaves_the_session_and_its_presses(stage: DiscordStage) -> None:
+    """Handshakes hang for longer than a greeting may take, and nothing was asked of Discord yet."""
+    inbox = RecordingInbox()
+    async with running(stage, inbox) as adapter:
+        posted = await adapter.post(stage.group, card())
+        await stage.discord.hold_gateway()
+        await stage.discord.drop_gateway()
+        press = await stage.press(stage.person, stage.group, posted.message_id, "t-approve")
+        await until(lambda: _tells(adapter, "did not begin a session"), what="it was given up")
+        await stage.discord.hold_gateway(False)
+        await pass_time(stage.clock, lambda: bool(inbox.taps), within_s=30, what="the press is in")
+        assert await answered(stage, press) == [inbox.answer]
+        assert len(await stage.discord.sessions()) == 1
+
+
+DEAD = "ws://127.0.0.1:9/"
+
+
+@pytest.mark.parametrize(("url", "sequence", "sessions"), [(DEAD, None, 1), (None, 10**6, 2)])
+async def test_a_kept_session_that_cannot_go_on_as_it_was_kept(
+    stage: DiscordStage, url: str | None, sequence: int | None, sessions: int
+) -> None:
+    """Its address is gone: the general one resumes it too. Discord knows no such sequence: a new one begins."""
+    inbox = RecordingInbox()
+    async with running(stage, inbox) as adapter:
+        posted = await adapter.post(stage.group, card())
+    kept = msgspec.json.decode((await inbox.load("session") or "").encode(), type=Resumable)
+    changed = Resumable(kept.session_id, sequence or kept.sequence, url or kept.url)
+    await inbox.save("session", msgspec.json.encode(changed).decode())
+    adapter = stage.adapter()
+    task = asyncio.create_task(adapter.run(inbox))
+    try:
+        await pass_time(stage.clock, lambda: adapter.health().state == "ready", within_s=30, what="it is ready")
+        press = await stage.press(stage.person, stage.group, posted.message_id, "t-approve")
+        assert await answered(stage, press) == [inbox.answer]
+        assert len(await stage.discord.sessions()) == sessions
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await adapter.aclose()
 
 
 async def test_a_press_replayed_too_late_is_decided_and_told_in_the_chat(stage: DiscordStage) -> None:

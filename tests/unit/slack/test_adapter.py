@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 from tests.contract.test_slack import ANA, EVE, FORUM, GROUP, SlackStage, slack_stage
-from tests.platforms.slack import SeenMessage
+from tests.platforms.slack import FaultKind, SeenMessage
 
 from signoff.model import Answer, Attachment, Block, Button, Card, Dialog, Reply, Span
 from signoff.testing.adapter_stage import POISON, RecordingInbox, card, pass_time, running, until, until_shown
 from signoff_adapters.slack.answers import NO_DIALOG
-from signoff_adapters.slack.intake import NOT_DONE, NOT_KNOWN
-from signoff_adapters.words import RECEIVED, UNHANDLED
+from signoff_adapters.slack.intake import NOT_KNOWN
+from signoff_adapters.words import COMMAND_UNHANDLED, RECEIVED, UNHANDLED
 
 PANEL = Card(blocks=(Block("text", (Span("Wider answers"),)),), rows=((Button("This session", "t-session"),),))
 LIST = Card(blocks=(Block("text", (Span("2 wait here"),)),))
@@ -229,6 +229,37 @@ async def test_a_slash_command_and_its_reply(stage: SlackStage, is_private: bool
     assert (message.destination, message.person.user_id, message.person.name) == (stage.group, ANA, "Ana")
 
 
+async def test_a_clock_that_is_behind_does_not_put_a_command_before_the_cards(stage: SlackStage) -> None:
+    """Cards are ordered by Slack's clock, a slash command by ours."""
+    inbox = RecordingInbox()
+    async with running(stage, inbox) as adapter:
+        posted = await adapter.post(stage.group, card())
+        assert posted.order > stage.clock.now().timestamp() * 1_000_000
+        await stage.slack.slash(ANA, GROUP, "approve all")
+        await until(lambda: len(inbox.messages) == 1, what="the command is in")
+        ts = await stage.slack.say(ANA, GROUP, "ok")
+        await until(lambda: len(inbox.messages) == 2, what="what was said is in")
+        await stage.slack.slash(ANA, GROUP, "approve all")
+        await until(lambda: len(inbox.messages) == 3, what="the command is in")
+    first, said, last = inbox.messages
+    assert posted.order < first.order < said.order < last.order
+    assert said.message_id == ts
+
+
+@pytest.mark.parametrize(("fault", "error", "kind"), [("error", "used_url", "message"), ("500", None, "ephemeral")])
+async def test_a_public_reply_whose_address_fails_is_given_in_another_way(
+    stage: SlackStage, fault: FaultKind, error: str | None, kind: str
+) -> None:
+    """For all where it surely was not shown; else to the writer alone, so that nobody reads it twice."""
+    inbox = RecordingInbox()
+    inbox.reply = Reply(LIST, private=False)
+    await stage.slack.fault(fault, method="response_url", error=error)
+    async with running(stage, inbox):
+        await stage.slack.slash(ANA, GROUP, "approve all")
+        shown = await stage.slack.wait_for_message(GROUP, lambda seen: seen.text == "2 wait here", as_user=ANA)
+        assert shown.ephemeral_to == (ANA if kind == "ephemeral" else None)
+
+
 async def test_the_file_of_a_private_list_goes_to_the_writer_alone(stage: SlackStage) -> None:
     inbox = RecordingInbox()
     whole = Attachment("pending.txt", b"all 23 of them")
@@ -260,7 +291,7 @@ async def test_a_command_that_cannot_be_handled_is_told(stage: SlackStage) -> No
     async with running(stage, inbox):
         typed = await stage.slack.slash(ANA, GROUP, "stop")
         await pass_time(stage.clock, lambda: bool(inbox.alarms), within_s=30, what="an operator is told")
-        assert (await stage.slack.answer_of(typed)).text == NOT_DONE
+        assert (await stage.slack.answer_of(typed)).text == COMMAND_UNHANDLED
 
 
 async def test_a_mention_comes_as_two_events_and_is_one_message(stage: SlackStage) -> None:

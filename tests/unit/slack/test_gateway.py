@@ -46,10 +46,15 @@ async def gateway(request: pytest.FixtureRequest, stage: SlackStage, tmp_path: P
 
 
 async def ask(
-    gateway: Gateway, stage: SlackStage, command: str = "git push origin main", *, chat: str = GROUP
+    gateway: Gateway,
+    stage: SlackStage,
+    command: str = "git push origin main",
+    *,
+    chat: str = GROUP,
+    thread: str | None = None,
 ) -> tuple[asyncio.Task[Approval], SeenMessage]:
     """A pending question and its card, which the gateway knows by its message: what is typed below it then means it."""
-    await gateway.session("s1", kind="chat", destination=Destination("slack", chat))
+    await gateway.session("s1", kind="chat", destination=Destination("slack", chat, thread))
     task = asyncio.create_task(gateway.request(Command(command=command), session_id="s1"))
     place = stage.direct.chat_id if chat == ANA else chat
     found = await stage.slack.wait_for_message(place, lambda seen: command in seen.text and bool(seen.buttons))
@@ -61,7 +66,7 @@ async def _delivered(gateway: Gateway, command: str) -> bool:
     return any(row.delivered_to and command in str(row.action) for row in await gateway.pending())
 
 
-async def test_a_tap_decides_and_the_card_says_by_whom(gateway: Gateway, stage: SlackStage) -> None:
+async def test_a_tap_decides_and_the_card_says_by_whom(gateway: Gateway, stage: SlackStage) -> None:  # #54522
     asked, card = await ask(gateway, stage)
     assert card.text.startswith("Medium: ")
     press = await stage.slack.press(ANA, GROUP, card.ts, "Approve once")
@@ -96,6 +101,31 @@ async def test_a_wider_answer_from_the_panel(gateway: Gateway, stage: SlackStage
     assert answer.text.startswith("Approved for this session")
     assert "/signoff revoke " in answer.text
     assert (await asked).choice == "session"
+
+
+async def test_in_a_thread_only_what_can_be_typed_there_is_named(gateway: Gateway, stage: SlackStage) -> None:
+    assert stage.thread is not None
+    chat, root = stage.thread.chat_id, stage.thread.thread_id
+    asked, card = await ask(gateway, stage, chat=chat, thread=root)
+    await stage.slack.answer_of(await stage.slack.press(ANA, chat, card.ts, "More…"))
+    panel = await stage.slack.wait_for_message(chat, lambda seen: seen.ephemeral_to == ANA, as_user=ANA)
+    wide = next(each for each in panel.buttons if each.label.startswith("This session"))
+    answer = await stage.slack.answer_of(await stage.slack.press(ANA, chat, panel.ts, wide.label))
+    assert " !revoke " in answer.text
+    assert (await asked).choice == "session"
+    done = await stage.slack.wait_for_message(chat, lambda seen: seen.ts == card.ts and "; !revoke " in seen.text)
+    assert "/signoff" not in done.text
+    await stage.slack.say(ANA, chat, "!help", thread_ts=root)
+    told = await stage.slack.wait_for_message(chat, lambda seen: "!deny [id" in seen.text, as_user=ANA)
+    assert "/signoff pending" not in told.text
+
+
+async def test_under_a_card_of_a_channel_it_is_the_same(gateway: Gateway, stage: SlackStage) -> None:
+    asked, card = await ask(gateway, stage)
+    await stage.slack.say(ANA, GROUP, "!aprove", thread_ts=card.ts)
+    told = await stage.slack.wait_for_message(GROUP, lambda seen: seen.ephemeral_to == ANA, as_user=ANA)
+    assert "Did you mean !approve?" in told.text
+    asked.cancel()
 
 
 async def test_strangers_and_guests_are_refused_in_true_words(gateway: Gateway, stage: SlackStage) -> None:

@@ -136,7 +136,7 @@ async def bench() -> AsyncIterator[Bench]:
         await slack.add_usergroup("S0OPS", "ops", users=[ANA])
         await slack.add_usergroup("S0DEV", "dev", users=[EVE, ANA])
         url = (await slack.where()).url
-        web = Web(SlackConfig(bot_token=BOT_TOKEN, api_base_url=url, answer_timeout_s=1.0, connect_timeout_s=1.0), 4)
+        web = Web(SlackConfig(bot_token=BOT_TOKEN, api_base_url=url, answer_timeout_s=5.0, connect_timeout_s=5.0), 4)
         bench = Bench(slack, web)
         yield bench
         await bench.groups.aclose()

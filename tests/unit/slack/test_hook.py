@@ -109,6 +109,43 @@ async def test_a_request_url_that_slack_does_not_reach_is_noticed(stage: SlackSt
         await until(lambda: adapter.health().state == "ready", what="it is healed")
 
 
+async def test_a_wrong_signing_secret_is_named(stage: SlackStage, caplog: pytest.LogCaptureFixture) -> None:
+    """Slack's own requests are refused with it, and nothing else would tell."""
+    adapter = stage.adapter(signing_secret="another-secret")
+    async with stage.serve(adapter.hooks()):
+        task = asyncio.create_task(adapter.run(RecordingInbox()))
+        await adapter.ready()
+        posted = await adapter.post(stage.group, card())
+        await stage.slack.press(ANA, GROUP, posted.message_id, "t-approve")
+        await until(lambda: adapter.health().state == "degraded", what="it is noticed")
+        assert "platforms.slack.signing_secret" in adapter.health().detail
+        await stage.slack.press(ANA, GROUP, posted.message_id, "t-approve")
+        await stage.clock.advance(60)
+        assert adapter.health().state == "degraded"
+        assert await stage.slack.post_forged(press(), secret="another-secret", form=True) == 200
+        assert adapter.health().state == "ready"
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await adapter.aclose()
+    warned = [each for each in caplog.records if each.levelname == "WARNING" and "signing_secret" in each.getMessage()]
+    assert len(warned) == 1
+
+
+async def test_strangers_do_not_spoil_the_health_of_what_slack_was_heard_by(
+    stage: SlackStage, caplog: pytest.LogCaptureFixture
+) -> None:
+    forged = stage.slack.post_forged
+    async with running(stage, RecordingInbox()) as adapter:
+        assert await forged(press("t-1"), secret="wrong", form=True, age_s=400) == 401
+        assert adapter.health().state == "ready"
+        assert await forged(press("t-2"), form=True) == 200
+        assert [await forged(press(), secret="wrong", form=True) for _ in range(3)] == [401] * 3
+        assert adapter.health().state == "ready"
+        told = [line for line in adapter.health().history if "signing_secret" in line]
+        assert len(told) == 1
+    assert len([each for each in caplog.records if "signing_secret" in each.getMessage()]) == 1
+
+
 @pytest.mark.parametrize(
     ("body", "stamp", "signature"),
     [

@@ -11,6 +11,8 @@ from tests.platforms.slack import FaultKind
 
 from signoff.ports import ChatAdapter
 from signoff.testing.adapter_stage import RecordingInbox, card, pass_time, running, until, until_shown
+from signoff_adapters.slack import SlackConfig
+from signoff_adapters.slack.echo import AT_MOST_EVERY_S
 
 HEAL_S = 30.0
 
@@ -112,7 +114,7 @@ async def test_an_address_is_used_once_whatever_came_of_it(stage: SlackStage, ki
     """The library's own client tries the used address again and again."""
     inbox = RecordingInbox()
     await stage.slack.fault(kind, method="socket", times=4)
-    adapter = stage.adapter(answer_timeout_s=0.2)
+    adapter = stage.adapter(answer_timeout_s=0.2 if kind == "no_hello" else 3.0)
     task = asyncio.create_task(adapter.run(inbox))
     await pass_time(stage.clock, lambda: adapter.health().state == "ready", within_s=HEAL_S, what="it is ready")
     await hears(stage, inbox, adapter)
@@ -239,3 +241,108 @@ async def test_duplicates_over_several_sockets_are_handled_once(stage: SlackStag
         await stage.slack.until(stage.slack.pending_count, lambda pending: pending == 0)
         assert len((await stage.slack.press_state(press)).answers) == 1
     assert len(inbox.taps) == 1
+
+
+async def test_while_a_card_waits_deaf_sockets_are_replaced_without_anything_posted(stage: SlackStage) -> None:
+    """Nobody posts, so nothing could be missed: the sockets are renewed in turn."""
+    adapter, turn_s, inbox = stage.adapter(turn_every_s=12.0), 12.0, RecordingInbox()
+    task = asyncio.create_task(adapter.run(inbox))
+    await adapter.ready()
+    await whole(stage)
+    posted = await adapter.post(stage.group, card())
+    await stage.slack.deafen()
+    began = stage.clock.now()
+    await passed(stage, 1, within_s=turn_s + 1)
+    await passed(stage, 2, within_s=turn_s)
+    assert (stage.clock.now() - began).total_seconds() > turn_s, "Slack allows about one new socket a minute"
+    press = await stage.slack.press(ANA, GROUP, posted.message_id, "t-approve")
+    assert (await stage.slack.answer_of(press)).kind == "ephemeral"
+    assert not any("degraded" in line for line in adapter.health().history)
+    await adapter.update(stage.group, posted.message_id, card("Approved", rows=()))
+    opened = len(await stage.slack.log(method="apps.connections.open"))
+    await stage.clock.advance(3 * turn_s)
+    await hears(stage, inbox, adapter)
+    assert len(await stage.slack.log(method="apps.connections.open")) == opened
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await adapter.aclose()
+
+
+async def test_a_message_that_keeps_its_buttons_for_days_takes_no_turns(stage: SlackStage) -> None:
+    adapter, inbox = stage.adapter(turn_every_s=3700.0, renew_after_s=1e6), RecordingInbox()
+    task = asyncio.create_task(adapter.run(inbox))
+    await adapter.ready()
+    await whole(stage)
+    await adapter.post(stage.group, card())
+    opened = len(await stage.slack.log(method="apps.connections.open"))
+    await stage.clock.advance(3800)
+    await hears(stage, inbox, adapter)
+    assert len(await stage.slack.log(method="apps.connections.open")) == opened
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await adapter.aclose()
+
+
+async def test_a_press_through_a_socket_whose_turn_it_is_is_acknowledged_there(stage: SlackStage) -> None:
+    adapter, inbox = stage.adapter(turn_every_s=12.0, sockets=1), RecordingInbox()
+    inbox.held.add(GROUP)
+    task = asyncio.create_task(adapter.run(inbox))
+    await adapter.ready()
+    posted = await adapter.post(stage.group, card())
+    await stage.slack.until(stage.slack.pending_count, lambda pending: pending == 0)
+    before = await numbers(stage)
+    await stage.slack.fault("stall", method="apps.connections.open", after_s=0.5)
+    await stage.clock.advance(12.5)
+    await stage.slack.wait_for_log(lambda found: len(found) == 2, method="apps.connections.open")
+    press = await stage.slack.press(ANA, GROUP, posted.message_id, "t-approve")
+    await until(lambda: bool(inbox.taps), what="the tap is in")
+    await until_shown(lambda: _new(stage, before), what="the new socket is open")
+    await adapter.post(stage.group, card("by now it has said hello"))
+    inbox.release()
+    assert (await stage.slack.answer_of(press)).kind == "ephemeral"
+    (envelope,) = await stage.slack.envelopes(kind="interactive")
+    assert (envelope.state, envelope.sockets) == ("acknowledged", sorted(before))
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await adapter.aclose()
+
+
+async def _new(stage: SlackStage, before: set[int]) -> bool:
+    return bool(await numbers(stage) - before)
+
+
+def test_the_turns_keep_to_what_slack_allows() -> None:
+    assert SlackConfig(bot_token="xoxb-1").turn_every_s >= AT_MOST_EVERY_S
+
+
+async def passed(stage: SlackStage, count: int, *, within_s: float) -> None:
+    """So many sockets take deliveries within so much of the clock."""
+    until_there = asyncio.create_task(whole(stage, count))
+    await pass_time(stage.clock, until_there.done, within_s=within_s, what=f"{count} sockets take deliveries")
+    await until_there
+
+
+async def test_sockets_that_are_deaf_from_the_start_are_noticed_by_the_first_card(stage: SlackStage) -> None:
+    """What an earlier process heard is remembered."""
+    inbox = RecordingInbox()
+    async with running(stage, inbox) as adapter:
+        await adapter.post(stage.group, card("heard"))
+        await stage.slack.until(stage.slack.pending_count, lambda pending: pending == 0)
+        await pass_time(stage.clock, lambda: bool(inbox._kept), within_s=5, what="it is remembered")
+    await stage.slack.fault("deaf", method="socket", times=2)
+    inbox = RecordingInbox(inbox)
+    async with running(stage, inbox) as adapter:
+        await until_shown(lambda: _open(stage, 2), what="both are open")
+        await adapter.post(stage.group, card("not reported back"))
+        await pass_time(
+            stage.clock,
+            lambda: any("deaf" in line for line in adapter.health().history),
+            within_s=HEAL_S,
+            what="it is noticed",
+        )
+        await passed(stage, 2, within_s=HEAL_S)
+        await hears(stage, inbox, adapter)
+
+
+async def _open(stage: SlackStage, count: int) -> bool:
+    return len(await stage.slack.sockets()) >= count

@@ -20,6 +20,7 @@ from signoff.errors import (
     SendAmbiguous,
     SendRefused,
 )
+from signoff.testing.adapter_stage import RecordingInbox, pass_time
 from signoff.testing.clock import FakeClock
 from signoff_adapters.slack.calls import (
     AnswerLost,
@@ -33,7 +34,7 @@ from signoff_adapters.slack.calls import (
     as_send_error,
 )
 from signoff_adapters.slack.config import SlackConfig
-from signoff_adapters.slack.echo import Echo
+from signoff_adapters.slack.echo import KEPT, Echo
 from signoff_adapters.slack.limits import PER_MINUTE, MethodLimits
 from signoff_adapters.slack.memory import Recent, Threads
 from signoff_adapters.slack.people import People, Standing
@@ -217,6 +218,37 @@ async def test_only_what_should_have_been_reported_counts() -> None:
     await clock.advance(6)
     echo.look()
     assert len(deaf) == 2
+
+
+async def test_a_channel_that_is_reported_no_more_is_forgotten() -> None:
+    """An operator may take an event from the app; three alarms without anything heard between are enough."""
+    clock, deaf = FakeClock(), list[str]()
+    echo = Echo(clock, 5.0, deaf.append)
+    echo.heard("C1", "1")
+    for number in range(2, 7):
+        for part in range(4):
+            echo.posted("C1", f"{number}.{part}")
+        await clock.advance(90)
+        echo.look()
+    assert len(deaf) == 3
+    echo.heard("C1", "9")
+    echo.posted("C1", "10")
+    await clock.advance(6)
+    echo.look()
+    assert len(deaf) == 4
+
+
+@pytest.mark.parametrize("kept", ["", "{", "7", '["C1", 7]', '{"C1": 1}'])
+async def test_what_was_kept_of_heard_channels_may_be_unreadable(kept: str) -> None:
+    clock, inbox = FakeClock(), RecordingInbox()
+    await inbox.save(KEPT, kept)
+    echo = Echo(clock, 5.0, lambda _: None)
+    task = asyncio.create_task(echo.run(inbox))
+    echo.heard("C2", "1")
+    await pass_time(clock, lambda: inbox._kept[KEPT] == '["C2"]', within_s=3, what="the channel is kept")
+    assert not task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_one_of_two_sockets_is_enough_and_the_web_api_is_needed() -> None:

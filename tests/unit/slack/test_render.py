@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,9 +12,13 @@ from tests.platforms.slack.blocks import checked_message_blocks
 from tests.platforms.slack.modals import checked_view
 from tests.platforms.slack.visible import read_blocks
 
+from signoff.cards import Facts, request_card
 from signoff.errors import SendRefused
-from signoff.model import Block, Button, Card, Dialog, Span
+from signoff.model import Block, Button, Card, Destination, Dialog, Span
+from signoff.testing.rows import make_copy, make_request
+from signoff.tokens import Signer
 from signoff_adapters.lengths import units
+from signoff_adapters.slack import SlackAdapter
 from signoff_adapters.slack.render import (
     ANSWER_MAX_CHARS,
     TEXT_MAX_UNITS,
@@ -140,6 +144,31 @@ def test_a_clock_is_shown_in_the_readers_time(text: str, shape: str) -> None:
 def test_nothing_ticks_so_a_relative_time_keeps_its_words() -> None:
     (rich,) = render(text_card(Block("text", (Span("at 03:19 UTC", "relative_time", at=WHEN),)))).blocks
     assert rich["elements"][0]["elements"] == [{"type": "text", "text": "at 03:19 UTC"}]
+
+
+@pytest.mark.parametrize(
+    ("at", "says"),
+    [
+        (WHEN, "Expires 03:19 UTC, 5 min after asking, then it is not run."),
+        (WHEN + timedelta(minutes=15), "Expires 03:34 UTC, 20 min after asking, then it is not run."),
+        (WHEN + timedelta(days=3), "Expires 8 Jan 03:19 UTC, 3 days after asking, then it is not run."),
+    ],
+    ids=["window", "extended", "another day"],
+)
+def test_nothing_ticks_so_the_length_of_the_window_is_told_and_the_time_once(at: datetime, says: str) -> None:
+    asked = WHEN - timedelta(minutes=5)
+    row = make_request(created_at=asked, expires_at=at, timeout_s=300.0)
+    copy = make_copy("c" * 16, destination=Destination("slack", "C1"))
+    facts = Facts(now=asked, title=str.title, ticks=SlackAdapter.info.ticks)
+    shown = render(request_card(row, copy, facts, Signer({0: b"a key of the tests"}, 0), attach=True))
+    assert says in shown.text.splitlines()
+    dates = [each for each in _elements(shown) if each["type"] == "date"]
+    assert [each["timestamp"] for each in dates] == [int(at.timestamp())]
+
+
+def _elements(shown: Rendered) -> list[dict[str, Any]]:
+    parts = [part for block in shown.blocks if block["type"] == "rich_text" for part in block["elements"]]
+    return [element for part in parts for element in part["elements"]]
 
 
 @pytest.mark.parametrize("headline", ["x" * 151, "two\nlines", " "], ids=["too long", "two lines", "blank"])

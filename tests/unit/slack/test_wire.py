@@ -238,6 +238,7 @@ def test_a_slash_command() -> None:
     message = command_of(slash, datetime(2026, 1, 5, 9, 0, 0, 5, tzinfo=UTC))
     assert (message.text, message.replies, message.message_id) == ("/signoff approve  7Q2MK", "all", "13.1")
     assert message.order == 1767603600000005
+    assert command_of(slash, datetime(2026, 1, 5, 9, tzinfo=UTC), after=1767603600000005).order == 1767603600000006
     asked = Slash(user_id="U1", channel_id="C1", text="yolo 45", trigger_id="13.2")
     assert command_of(asked, datetime(2026, 1, 5, tzinfo=UTC)).text == "/signoff yolo 45"
     assert command_of(Slash(user_id="U1", channel_id="D1"), datetime(2026, 1, 5, tzinfo=UTC)).text == "/signoff"

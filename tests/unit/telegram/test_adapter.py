@@ -89,7 +89,7 @@ async def test_the_menu_and_the_kinds_of_updates(stage: TelegramStage) -> None:
     assert [each["command"] for each in (await stage.telegram.commands())["default"]] == [name for name, _ in COMMANDS]
     assert {name for name, _ in COMMANDS} <= set(VERBS)
     assert "yolo" in {name for name, _ in COMMANDS}
-    assert polls[0].parameters["allowed_updates"] == ["message", "edited_message", "callback_query"]
+    assert polls[0].parameters["allowed_updates"] == ["message", "edited_message", "callback_query", "my_chat_member"]
     assert str(polls[0].parameters["timeout"]) == "0"
 
 
@@ -201,6 +201,27 @@ async def test_the_token_is_not_logged(stage: TelegramStage, caplog: pytest.LogC
             await until(lambda: adapter.health().state == "degraded", what="a failure was logged")
     assert TOKEN.partition(":")[2] not in caplog.text
     assert "sendMessage" in caplog.text
+
+
+@pytest.mark.parametrize("status", ["kicked", "left"])
+async def test_a_group_that_we_were_removed_from_is_told(
+    stage: TelegramStage, status: Literal["kicked", "left"]
+) -> None:
+    inbox = RecordingInbox()
+    bot = int(TOKEN.partition(":")[0])
+    async with running(stage, inbox):
+        await stage.telegram.set_member(GROUP, bot, "administrator")
+        await stage.telegram.set_member(GROUP, bot, status)
+        await until(lambda: bool(inbox.places_left), what="the gateway was told")
+    assert inbox.places_left == [(Destination("telegram", str(GROUP)), "the bot was removed from the chat")]
+
+
+@pytest.mark.parametrize("place", [("@ops", None), ("ana", None), ("user:5", None), (str(FORUM), "x")])
+async def test_what_is_no_number_is_refused_and_not_sent(stage: TelegramStage, place: tuple[str, str | None]) -> None:
+    async with running(stage, RecordingInbox()) as adapter:
+        with pytest.raises(SendRefused, match="ids are numbers") as refused:
+            await adapter.post(Destination("telegram", *place), card())
+        assert refused.value.facts["reason"] == "chat_not_found"
 
 
 @pytest.mark.parametrize(

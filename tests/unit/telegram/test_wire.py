@@ -11,7 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from signoff.model import Destination, Message
-from signoff_adapters.telegram.wire import Incoming, Me, Query, message_of, move_of, read_envelope, tap_of
+from signoff_adapters.telegram.wire import (
+    Incoming,
+    Me,
+    Query,
+    Update,
+    left_of,
+    message_of,
+    move_of,
+    read_envelope,
+    tap_of,
+)
 
 ME = Me(123456, "ops_signoff_bot")
 ANA = {"id": 81234567, "is_bot": False, "first_name": "Ana", "last_name": "R", "username": "ana_ops"}
@@ -154,3 +164,23 @@ def test_the_lane_is_the_chat() -> None:
     typed = {"update_id": 2, "edited_message": {"chat": GROUP}}
     lanes = [read_envelope(msgspec.json.encode(each)).lane for each in (press, typed, {"update_id": 3})]
     assert lanes == [-1001, -1001, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "why"),
+    [
+        ("private", {"status": "kicked"}, "the person blocked the bot"),
+        ("group", {"status": "left"}, "the bot was removed from the chat"),
+        ("supergroup", {"status": "restricted", "is_member": False}, "the bot was removed from the chat"),
+        ("supergroup", {"status": "restricted", "is_member": True}, None),
+        ("private", {"status": "member"}, None),
+        ("group", {"status": "administrator"}, None),
+    ],
+)
+def test_where_we_can_be_answered_no_more(kind: str, status: dict[str, Any], why: str | None) -> None:
+    change = {"chat": {"id": -5, "type": kind}, "from": {"id": 1}, "new_chat_member": status, "old_chat_member": {}}
+    raw = msgspec.json.encode({"update_id": 1, "my_chat_member": change})
+    assert read_envelope(raw).lane == -5
+    update = msgspec.json.decode(raw, type=Update).my_chat_member
+    assert update is not None
+    assert left_of(update) == (None if why is None else (Destination("telegram", "-5"), why))

@@ -25,9 +25,11 @@ from signoff.errors import ActionRefused, ClaimRefused
 from signoff.lifecycle import TABLES, mermaid
 from signoff.model import (
     Actor,
+    Alike,
     ApprovalRequest,
     Cause,
     Command,
+    Covered,
     Destination,
     Execution,
     ExecutionState,
@@ -266,9 +268,14 @@ def rows_of_endings() -> Iterator[ApprovalRequest]:
                 yield replace(BASE, outcome=outcome, cause=cause, ended_by=by, superseded_by="8ZT4C")
         elif outcome == "blocked":
             yield replace(BASE, outcome=outcome, decided_by=(Actor(type="policy", rule="floor.delete_root"),))
-            yield replace(BASE, outcome=outcome, decided_by=(Actor(type="policy", setting="approvals.cron_mode"),))
+            setting = Actor(type="policy", setting='approvals.cron_mode = "deny"')
+            yield replace(BASE, outcome=outcome, decided_by=(setting,))
+        elif outcome == "notify_failed":
+            error = "the bot was removed from the chat"
+            yield replace(BASE, outcome=outcome, delivery_error=error, refused_by=BASE.destinations[0])
+            yield replace(BASE, outcome=outcome, delivery_error="connection refused")
         else:
-            yield replace(BASE, outcome=outcome, delivery_error="the bot was removed from the chat")
+            yield replace(BASE, outcome=outcome)
 
 
 def _approved() -> Iterator[ApprovalRequest]:
@@ -290,6 +297,12 @@ def _approved() -> Iterator[ApprovalRequest]:
                 ),
                 claim_by=T0 + timedelta(seconds=360) if state in ("none", "lapsed") else None,
             )
+    several = replace(approved, choice="once_all", runs=3, alike=Alike(states={"failed": 1, "claimed": 1}, since=1))
+    run = Execution(state="succeeded", claimed_at=started, ended_at=ended, exit_code=0)
+    yield replace(several, execution=run)
+    grant = Actor(type="grant", grant_id="4TQ8R", platform="telegram", user_id="81234567", name="Ana")
+    covered = Covered("session", "sh run.sh")
+    yield replace(approved, decided_by=(grant,), covered=covered, execution=run)
 
 
 def endings() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import fcntl
 import os
 import stat
 import tempfile
@@ -35,6 +34,8 @@ TRIES = 5
 """So often a change is made anew on top of what an editor saved meanwhile."""
 MAX_BYTES = 4 * 1024 * 1024
 """A larger file is not read: no operator writes one, and its lines would be compared with every command."""
+_READING = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
+"""How it is opened; each system has two of the three."""
 
 
 def allowlist_path(state_dir: Path, profile: str) -> Path:
@@ -134,7 +135,7 @@ class AllowlistFile:
     def _text(self) -> str:
         try:
             # Not to wait where something else than a file stands, such as a pipe that nobody writes to.
-            with open(os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
+            with open(os.open(self.path, _READING), "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                     raise AllowlistError(f"{self.path} is no plain file, so nothing in it counts.")
                 data = file.read(MAX_BYTES + 1)
@@ -165,6 +166,8 @@ class AllowlistFile:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Hold the lock beside the file: of two processes that write, one reads what the other wrote."""
+        import fcntl  # on POSIX alone; a gateway runs there, a client may run elsewhere
+
         try:
             for folder in (self.path.parent.parent, self.path.parent):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ from signoff.changes.grants import time_box
 from signoff.clipping import cut
 from signoff.display import shown
 from signoff.durations import clock, duration
+from signoff.errors import ChoiceNotOffered
 from signoff.kept_words import done_text, late_text
 from signoff.model import Actor, ApprovalRequest, Elicitation, Person
 from signoff.wording import (
@@ -72,6 +73,14 @@ def _denied_answer(row: ApprovalRequest) -> str:
     if row.runs > 1:
         return t(f"{key}_all_reason", count=row.runs, reason=reason.text)
     return t(f"{key}_reason", reason=reason.text)
+
+
+def not_offered(error: ChoiceNotOffered) -> str:
+    """What somebody in a chat is told whose answer was none of those on offer."""
+    if error.param == "content":
+        return t("tap.needs_fields")
+    choice = error.facts.get("choice")
+    return error.message if choice is None else t("tap.not_offered", choice=str(choice))
 
 
 def lost_answer(

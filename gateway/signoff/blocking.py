@@ -26,6 +26,7 @@ from signoff.model import (
     Session,
     SessionKind,
 )
+from signoff.placing import asker_of, in_turn
 from signoff.record import Approval
 from signoff.shown_card import ShownCard
 from signoff.staged import KeptAction
@@ -98,7 +99,9 @@ class BlockingGateway:
         turn = self._gateway.turn(session_id, lease_s=lease_s, profile=self._profile)
         opened = self._call(turn.__aenter__)
         try:
-            yield opened
+            # The gateway's own binding is on its thread; this is the one that asks.
+            with in_turn(asker_of(self._profile, session_id), opened.turn_id):
+                yield opened
         except BaseException as error:
             kind, found = type(error), error
             self._call(lambda: turn.__aexit__(kind, found, found.__traceback__))

@@ -7,6 +7,7 @@ or a decision: the row does.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractAsyncContextManager
@@ -31,6 +32,7 @@ from signoff.errors import (
     InvalidInput,
     NotPermitted,
     RequestNotFound,
+    StoreError,
 )
 from signoff.gate_pass import read_pass
 from signoff.ids import REQUEST_ID, is_short, new_id
@@ -52,6 +54,8 @@ from signoff.settings import Profile
 from signoff.waiters import Waiters
 
 __all__ = ["Ask", "Asked", "Broker", "Recollect", "decode_action", "is_choice", "offered_kinds", "same_person"]
+
+log = logging.getLogger(__name__)
 
 Recollect = Callable[[Action], Awaitable[tuple[Operand, ...] | None]]
 """Reads the files an action names, as they are now."""
@@ -133,9 +137,9 @@ class Broker:
         """Submit and wait for the end; an approval is claimed inside, so `may_run` of the answer is permission.
 
         `recollect` reads the action's files again for the claim; without it, an action with files is refused as
-        changed. `pass_sha256` is as for `claim`. When the caller is cancelled the question is withdrawn. Raises
-        `ClaimRefused` when the same question
-        was asked twice and the other caller has started it.
+        changed. `pass_sha256` is as for `claim`. When the caller is cancelled the question is withdrawn, or what
+        it claimed is reported as not run. Raises `ClaimRefused` when the same question was asked twice and the other
+        caller has started it.
         """
         request_id = ask.request_id or new_id("req")
         key = request_key(profile_name, request_id)
@@ -155,12 +159,18 @@ class Broker:
             self.waiters.forget(key, future)
         if row.outcome != "approved":
             return row
-        return await self._claim_once(row, recollect, pass_sha256)
+        claim_id = new_id("claim")
+        try:
+            return await self._claim_once(row, claim_id, recollect, pass_sha256)
+        except asyncio.CancelledError:
+            await self._interrupted(profile_name, request_id, claim_id)
+            raise
 
-    async def _claim_once(self, row: ApprovalRequest, recollect: Recollect | None, pass_sha256: str) -> ApprovalRequest:
+    async def _claim_once(
+        self, row: ApprovalRequest, claim_id: str, recollect: Recollect | None, pass_sha256: str
+    ) -> ApprovalRequest:
         operands = await recollect(row.action) if recollect is not None else None
         try:
-            claim_id = new_id("claim")
             return await self.claim(row.profile, row.request_id, row.digest, claim_id, operands, pass_sha256)
         except ClaimRefused:
             row = await self.get(row.profile, row.request_id)
@@ -168,11 +178,15 @@ class Broker:
                 raise  # it is somebody else's claim, which is no permission for this caller
             return row
 
-    async def _interrupted(self, profile_name: str, request_id: str) -> None:
+    async def _interrupted(self, profile_name: str, request_id: str, claim_id: str | None = None) -> None:
+        """The caller will run nothing: not what waits, what is approved, nor what it claimed under that id."""
+        change = partial(_given_up, profile=profile_name, request_id=request_id, claim_id=claim_id)
         try:
-            await self.cancel(profile_name, request_id, "turn_interrupted", None)
+            await self._store.transact(change)
         except RequestNotFound:
             return
+        except StoreError as error:  # the caller was cancelled, and is to hear that and nothing else
+            log.error("request %s could not be withdrawn: %s", request_id, error)
 
     async def check(
         self,
@@ -221,8 +235,10 @@ class Broker:
                 return rows[-1]
         return await self.get(profile, reference)
 
-    async def pending(self, profile: str, *, limit: int = 200, after: str | None = None) -> list[ApprovalRequest]:
-        """What waits in the whole profile, oldest first."""
+    async def pending(
+        self, profile: str, *, limit: int | None = 200, after: str | None = None
+    ) -> list[ApprovalRequest]:
+        """What waits in the whole profile, oldest first; with `limit` None all of it."""
         return await self._store.find(ApprovalRequest, "pending_profile", profile, limit=limit, after=after)
 
     async def wait(self, profile: str, request_id: str, timeout_s: float | None = None) -> ApprovalRequest:
@@ -315,11 +331,7 @@ class Broker:
             row = load_request(tx, profile, request_id)
             if agent is not None and row.agent != agent:
                 raise RequestNotFound
-            if row.outcome is None:
-                return ending.withdraw(tx, row, cause, by)
-            if row.outcome == "approved" and row.execution.state == "none":
-                return claiming.withdraw_approval(tx, row, cause, by)
-            return row
+            return _withdrawn(tx, row, cause, by)
 
         return await self._store.transact(change)
 
@@ -383,16 +395,33 @@ class Broker:
 
     # --- grants ------------------------------------------------------------------------------
 
-    async def grants(self, profile: str, *, limit: int = 500) -> list[Grant]:
-        """The live grants of a profile, oldest first."""
-        rows = await self._store.find(Grant, "live_profile", profile, limit=limit)
+    async def grants(self, profile: str) -> list[Grant]:
+        """All live grants of a profile, oldest first."""
+        rows = await self._store.find(Grant, "live_profile", profile)
         now = self.waiters.now()
-        return [row for row in rows if row.expires_at is None or row.expires_at > now]
+        return [row for row in rows if grants.in_force(row, now)]
 
     async def revoke(self, profile: str, grant_id: str, by: Actor) -> Grant:
         """End a grant at once. Raises `GrantNotFound`."""
         change = partial(grants.revoke, profile=profile, grant_id=grant_id.upper(), by=by)
         return await self._store.transact(change)
+
+
+def _withdrawn(tx: Tx, row: ApprovalRequest, cause: Cause, by: Actor | None) -> ApprovalRequest:
+    """The row after what is pending, or approved and unclaimed, was taken back; others as they are."""
+    if row.outcome is None:
+        return ending.withdraw(tx, row, cause, by)
+    if row.outcome == "approved" and row.execution.state == "none":
+        return claiming.withdraw_approval(tx, row, cause, by)
+    return row
+
+
+def _given_up(tx: Tx, *, profile: str, request_id: str, claim_id: str | None) -> ApprovalRequest:
+    """The row after its asker was cancelled, which had claimed it under that id or not come so far."""
+    row = load_request(tx, profile, request_id)
+    if claim_id is not None and row.execution.claim_id == claim_id and row.execution.state in ("claimed", "unknown"):
+        return claiming.result(tx, profile, request_id, status="not_run", exit_code=None)
+    return _withdrawn(tx, row, "turn_interrupted", None)
 
 
 def same_person(one: Actor, other: Actor) -> bool:

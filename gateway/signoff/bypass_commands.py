@@ -81,7 +81,10 @@ class BypassCommands:
 def _several(meant: Sequence[Session], now: datetime) -> Listing:
     lines = []
     for session in meant:
-        names = {"session": safe_name(session.session_id), "agent": safe_name(session.agent or "the agent")}
+        names = {
+            "session": safe_name(session.session_id),
+            "agent": safe_name(session.agent) if session.agent else t("who.agent"),
+        }
         until = session.bypass_until
         if until is not None and until > now:
             lines.append(t("reply.yolo_session_on", clock=clock_text(until, now=now), **names))

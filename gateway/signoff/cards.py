@@ -11,12 +11,13 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from signoff.actions import plain_text, whole_text
+from signoff.changes import grants
 from signoff.changes.common import RUN_AGAIN, UNDO_AFTER_S, plus, unsure
 from signoff.changes.deciding import offered
 from signoff.changes.repeats import ASK_AGAIN
 from signoff.clipping import clip, cut_reason, units
 from signoff.display import shown
-from signoff.durations import clock, window
+from signoff.durations import clock, duration, window
 from signoff.elicitation import needs_fields
 from signoff.elicitation_page import host_of, leads_away, page_of
 from signoff.kept_words import DID_RUN, kept_line
@@ -61,7 +62,7 @@ REASON_UNITS = 160
 WHO_UNITS = 120
 MAX_SEEN = 2
 """As much of what was seen in a script stands on its card; all of it stands behind `Why asked`."""
-BOX, BOX_S = "30m", 1800
+BOX, BOX_S = grants.BOX, 1800
 """The time box that cards offer, and its length in seconds."""
 REASONS = ("too_risky", "wrong_target", "not_now", "smaller_steps")
 """The one-tap reasons, in their order."""
@@ -85,6 +86,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     """The profile's settings, for why it is asked."""
     forms: bool = False
     """Whether the fields of a server's question can be filled in where it is shown."""
+    ticks: bool = True
+    """Whether a time counts down by itself where it is shown."""
 
 
 def request_card(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer, *, attach: bool) -> Card:
@@ -114,7 +117,7 @@ def card_blocks(
         *[Block("text", (Span(line),)) for line in _fact_lines(row, copy, facts, hidden=hidden, attach=attach)],
         *_claim(row),
         _who(row, facts),
-        _until(row, facts.now),
+        _until(row, facts),
         foot(row, facts.console),
     )
 
@@ -172,7 +175,7 @@ def headline_text(row: ApprovalRequest, severity: str | None = None) -> str:
     severity = severity or t(f"severity.{row.severity}")
     action = row.action
     if isinstance(action, Code):
-        lines = action.code.count("\n") + 1
+        lines = max(1, len(action.code.splitlines()))
         return t("headline.code", severity=severity, language=safe_name(action.language.capitalize()), count=lines)
     if isinstance(action, Tool):
         return t("headline.tool", severity=severity, tool=safe_name(action.name))
@@ -331,22 +334,34 @@ def _who(row: ApprovalRequest, facts: Facts) -> Block:
     return Block("text", (Span(" · ".join(parts)),))
 
 
-def _until(row: ApprovalRequest, now: datetime) -> Block:
-    """When it expires, ticking by itself where the reader's app can."""
+def _until(row: ApprovalRequest, facts: Facts) -> Block:
+    """When it expires, ticking by itself where the reader's app can, else with how long it could be answered."""
     if row.timeout_s is None:
         return Block("text", (Span(t("until.never")),))
-    at = row.expires_at or now + timedelta(seconds=row.timeout_s)
-    return Block("text", ticking("until.expires_at", at, now))
+    at = row.expires_at or facts.now + timedelta(seconds=row.timeout_s)
+    if facts.ticks:
+        return Block("text", ticking("until.expires_at", at, facts.now))
+    length = duration((at - row.created_at).total_seconds())
+    return Block("text", told_once(t("until.expires_window", clock="\x01", duration=length), at, facts.now))
 
 
-def ticking(key: str, at: datetime, now: datetime) -> tuple[Span, ...]:
+def ticking(key: str, at: datetime, now: datetime, *, ticks: bool = True) -> tuple[Span, ...]:
     """A text of the catalogue with a `clock` in it, counting down where the reader's app can."""
+    text = t(key, clock="\x01")
+    if not ticks:
+        return told_once(text, at, now)
     when = clock(at, now=now)
-    # The ticking span says when on apps that cannot tick, and the exact time stands behind it for all.
+    # An old app that cannot tick shows the words of the ticking span, and the exact time stands behind it for all.
     relative = Span(t("until.date_fallback", clock=when), "relative_time", at=at)
-    before, after = t(key, clock="\x01").split("\x01")
+    before, after = text.split("\x01")
     exact = (Span(" ("), Span(when, "clock", at=at), Span(")"))
     return (Span(before), relative, *exact, Span(after))
+
+
+def told_once(text: str, at: datetime, now: datetime) -> tuple[Span, ...]:
+    """A text with one clock in it, at its mark."""
+    before, after = text.split("\x01")
+    return (Span(before), Span(clock(at, now=now), "clock", at=at), Span(after))
 
 
 def foot(row: ApprovalRequest, console: str | None = None) -> Block:
@@ -389,16 +404,18 @@ def _rows(row: ApprovalRequest, copy: Copy, signer: Signer, *, whole: bool) -> t
     rows.append((_once_button(row, copy, signer, runs), deny) if yes else (deny,))
     if face.shown and "once_all" in choices:
         rows.append((button(row, copy, signer, "once_all", t("button.once_all", count=runs)),))
-    choice, grant = _card_grant(row)
-    if row.severity in ("low", "medium") and "session" in choices and row.label and units(grant) <= MAX_LABEL_UNITS:
+    choice, grant = _card_grant(row, choices)
+    offers_grant = "session" in choices or BOX in choices
+    if row.severity in ("low", "medium") and offers_grant and row.label and units(grant) <= MAX_LABEL_UNITS:
         rows.append((button(row, copy, signer, choice, grant),))
     rows.append((because, button(row, copy, signer, "more", t("button.more"))))
     return tuple(rows)
 
 
-def _card_grant(row: ApprovalRequest) -> tuple[str, str]:
-    """The one wider answer that stands on the card itself: the session, or a time box for what is approved often."""
-    if row.offer_box:
+def _card_grant(row: ApprovalRequest, choices: tuple[str, ...]) -> tuple[str, str]:
+    """The one wider answer that stands on the card itself: the session, or a time box for what is approved often or
+    where that alone is on offer."""
+    if row.offer_box or "session" not in choices:
         return BOX, t("button.time_box", duration=window(BOX_S), label=row.label)
     return "session", t("button.session", label=row.label)
 

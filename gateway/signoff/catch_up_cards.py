@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from signoff.changes.catching_up import LINES, Absence, Entry, absence_of, unattended_setting
+from signoff.changes.catching_up import LINES, Absence, Entry, absence_of, lacked_executor, unattended_setting
 from signoff.clipping import clip, units
 from signoff.durations import clock
 from signoff.kept_words import what
@@ -21,8 +21,6 @@ CLOCK_UNITS = 16
 """A clock that the reader's app localises takes so many in the message."""
 ACTION_UNITS = 60
 PER_ROW = 2
-DEFER = '"defer"'
-"""With this value of a setting nothing is blocked but what no executor can run."""
 
 
 def catch_up_card(
@@ -75,7 +73,7 @@ def head(absence: Absence, now: datetime) -> Block:
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """`2 questions ran out of time, 1 action was blocked`."""
+    """`2 timeout, 1 blocked`."""
     return ", ".join(t(f"catch_up.count.{kind}", count=count) for kind, count in counts.items())
 
 
@@ -98,11 +96,11 @@ def entry_text(entry: Entry, row: ApprovalRequest, *, clock: str) -> str:
     values = {"id": row.short_id, "clock": clock, "action": action, "agent": agent_name(row)}
     if entry.kind != "blocked":
         return t(f"catch_up.{entry.kind}", **values)
+    if lacked_executor(row):
+        return t("catch_up.blocked_executor", **values)
     setting = unattended_setting(row.decided_by[0] if row.decided_by else Actor(type="policy"))
     if setting is None:
         return t("catch_up.blocked_protected", **values)
-    if setting[1].startswith(DEFER):
-        return t("catch_up.blocked_executor", **values)
     return t("catch_up.blocked", setting=setting[0], value=setting[1], **values)
 
 

@@ -35,6 +35,7 @@ from signoff.model import (
     Turn,
 )
 from signoff.ports import ChatAdapter, Clock, Store, Tx
+from signoff.routing import MAX_PARENTS
 from signoff.rows import request_key, session_key
 from signoff.settings import Profile
 from signoff.timing import wait_until
@@ -151,12 +152,12 @@ class CatchUps:
                 await self.gather(profile)
             for profile in self._seq.keys() - news:
                 await self._keep(profile)
+            for sign in {(sign.profile, sign.place): sign for sign in signs}.values():
+                await self._returned(sign.profile, sign.place, sign.at, None)
         except StoreError:
             self._news |= news
             self._signs = [*signs, *self._signs]
             raise
-        for sign in {(sign.profile, sign.place): sign for sign in signs}.values():
-            await self._returned(sign.profile, sign.place, sign.at, None)
         for key, adapter in self._adapters.items():
             await self._look(key, adapter, now)
 
@@ -282,9 +283,16 @@ class CatchUps:
             return staged
         if row.destinations:
             return row.destinations[0]
-        session = await self._store.get(Session, session_key(row.profile, row.session_id))
-        own = session.destination if session is not None else None
-        return own or staged
+        return await self._own_place(row.profile, row.session_id) or staged
+
+    async def _own_place(self, profile: str, name: str | None) -> Destination | None:
+        """Where the session is; of a child, where the one above it is."""
+        for _ in range(MAX_PARENTS + 1):
+            session = await self._store.get(Session, session_key(profile, name)) if name is not None else None
+            if session is None or session.destination is not None:
+                return session.destination if session is not None else None
+            name = session.parent
+        return None
 
     # --- taps --------------------------------------------------------------------------------
 

@@ -33,7 +33,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     @property
     def prefix(self) -> str:
         """What stands before a typed command here."""
-        return self.info.command_prefix
+        return self.info.prefix_at(self.message.destination, self.message.reply_to)
 
 
 class Desk:

@@ -326,9 +326,11 @@ def grants_listing(grants: Sequence[Grant], now: datetime, prefix: str) -> Listi
 
 
 def _grant_line(grant: Grant, now: datetime) -> str:
-    what = grant_words(grant)
-    given = f"{person_name(grant.by)} {clock(grant.created_at, now=now)}"
-    return f"{grant.grant_id} {scope_words(grant, now)}: {what} · {given}"
+    given = clock(grant.created_at, now=now)
+    values = {"grant": grant.grant_id, "label": grant_words(grant), "person": person_name(grant.by), "clock": given}
+    if grant.scope == "time_box":
+        values["end"] = clock(grant.expires_at or now, now=now)
+    return t(f"grants.{grant.scope}", **values)
 
 
 def revoked_text(grant: Grant, now: datetime) -> str:

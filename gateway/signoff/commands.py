@@ -12,8 +12,10 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 from signoff import aside
+from signoff.answers import not_offered
 from signoff.authorize import Refused, person_may
 from signoff.broker import Broker, same_person
 from signoff.bypass_commands import BypassCommands
@@ -39,6 +41,7 @@ from signoff.command_replies import (
 )
 from signoff.dispatcher import Dispatcher
 from signoff.durations import clock as clock_text
+from signoff.elicitation import needs_somebody
 from signoff.endings import lost_answer, person_name
 from signoff.errors import (
     ChoiceNotOffered,
@@ -59,6 +62,7 @@ from signoff.grammar import (
     Verb,
     Yolo,
     is_command,
+    loose_answer,
     parse,
 )
 from signoff.last_ended import LastEnded
@@ -78,6 +82,7 @@ from signoff.model import Reply as Shown
 from signoff.ports import AdapterInfo, Clock, Store
 from signoff.rows import request_key, session_key
 from signoff.sessions import Sessions
+from signoff.settings import Profile
 from signoff.stop_commands import StopCommands
 from signoff.strangers import Strangers
 from signoff.whys import why_lines
@@ -139,6 +144,10 @@ class Commands:
             return None
         await self._dispatcher.say(profile, message.destination, card, reply_to=message.message_id)
         return None
+
+    def may_answer(self, profile: str, message: Message) -> bool:
+        """Whether this message, which is no command, can decide something: a loose word, where the profile lets it."""
+        return _loosely(self._broker.profile(profile), message) is not None
 
     async def pending(self, profile: str, place: Destination, person: Person) -> list[Suggestion]:
         """What waits in a place, for completing a half-typed id; nothing for somebody who may not decide."""
@@ -264,7 +273,7 @@ class Commands:
         try:
             decided = await self._broker.decide(asked.profile.name, row.request_id, choice, actor, reason=reason)
         except ChoiceNotOffered as error:
-            return [error.message]
+            return [not_offered(error)]
         self._dispatcher.wake()
         if decided.how == "lost":
             if row.outcome == "denied" and choice != "deny":
@@ -395,9 +404,13 @@ class Commands:
 
     # --- what is no command ------------------------------------------------------------------
 
-    async def _loose(self, asked: Asked, typed: Loose) -> list[str] | None:
-        """Once a card, say how to answer; it is remembered in this process only, so a restart may say it again."""
+    async def _loose(self, asked: Asked, typed: Loose) -> Reply | None:
+        """An answer, where the profile lets it be one. Else say how to answer, once a card; that is remembered in this
+        process only, so a restart may say it again."""
         look = await self._desk.look(asked)
+        answer = _answer_of(asked, look)
+        if answer is not None:
+            return await self._one(asked, answer)
         order = asked.message.order
         copies = [copy.copy_id for each in look.waiting for copy in each.copies if 0 < copy.order < order]
         if all(copy_id in self._told for copy_id in copies):
@@ -418,6 +431,29 @@ class Commands:
 def _public(*lines: str) -> Listing:
     """Lines that everybody in the place reads, since they tell what changed."""
     return Listing(head=lines, public=True)
+
+
+def _answer_of(asked: Asked, look: Look) -> Approve | Deny | None:
+    """What a loose word decides: as the whole message, in a direct chat, about the one question that waits in it and
+    whose card came before it. It approves once, and nothing that takes a second step or starts something at once."""
+    message, says = asked.message, _loosely(asked.profile, asked.message)
+    if says is None or len(look.waiting) != 1 or look.elsewhere or look.unsure:
+        return None
+    [only] = look.waiting
+    row, replied = only.row, look.replied
+    about_it = message.reply_to is None or (replied is not None and replied.request_id == row.request_id)
+    if not about_it or not only.before(message.order):
+        return None
+    if says == "deny":
+        return Deny(target=row.short_id)
+    firm = row.severity == "critical" or row.stages is not None or needs_somebody(row.action)
+    return None if firm else Approve(target=row.short_id, choice="once")
+
+
+def _loosely(profile: Profile, message: Message) -> Literal["approve", "deny"] | None:
+    """What a message says by a loose word, where the profile lets one answer: in a direct chat, at first hand."""
+    allowed = profile.approvals.loose_words and message.direct and not message.unattributable
+    return loose_answer(message.text) if allowed else None
 
 
 def _came_first(only: Waiting, message: Message, verb: Verb) -> bool:

@@ -11,7 +11,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar, Token, copy_context
-from typing import Any, ParamSpec, TypeVar, get_args
+from datetime import UTC, datetime
+from typing import Any, Generic, ParamSpec, TypeVar, get_args
 
 from msgspec import UNSET, Struct, UnsetType
 
@@ -33,6 +34,7 @@ __all__ = [
     "child_environment",
     "current",
     "fresh",
+    "portable",
     "saved_environment",
     "within",
 ]
@@ -75,6 +77,8 @@ class Context(Struct, frozen=True, kw_only=True):
     ask: bool = False
     above: Context | None = None
     """The parent's own, where `child` made this one in the same process."""
+    made_at: datetime | None = None
+    """When a child was made in this process, by the system's clock."""
 
     @property
     def kind(self) -> SessionKind | None:
@@ -149,6 +153,7 @@ class _Facts(Struct, frozen=True, kw_only=True):
     interactive: str | UnsetType = UNSET
     ask: str | UnsetType = UNSET
     above: Context | None = None
+    made_at: datetime | None = None
     made: Made | None = None
 
 
@@ -227,6 +232,7 @@ def bind(
         tool_call_id=tool_call_id or "",
         interactive="1" if interactive else "",
         ask="1" if ask else "",
+        made_at=datetime.now(UTC) if parent else None,
     )
     found = _checked(made).kind
     if found is not None and not session_id:
@@ -267,6 +273,7 @@ def child(session_id: str | None = None) -> Binding:
         interactive="1" if outer.interactive else "",
         ask="1" if outer.ask else "",
         above=outer,
+        made_at=datetime.now(UTC),
         made=above if session_id else Made(name, above),
     )
     _checked(facts)
@@ -351,6 +358,24 @@ def child_environment(base: Mapping[str, str] | None = None, *, kind: SessionKin
     return made
 
 
+def portable(work: Callable[P, T]) -> Callable[P, T]:
+    """`work` as it runs for the caller's session in another process, with what `child_environment` tells one: for pools
+    of processes, whose workers otherwise take themselves for whatever was bound when they were forked. It is pickled
+    wherever `work` can be."""
+    return _Portable(work, child_environment({}))
+
+
+class _Portable(Generic[P, T]):
+    def __init__(self, work: Callable[P, T], told: Mapping[str, str]) -> None:
+        self._work = work
+        self._told = told
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        facts = {name: self._told.get(variable, "") for name, variable in VARIABLES.items()}
+        with Binding(replace(_ABSENT, **facts)):
+            return self._work(*args, **kwargs)
+
+
 def saved_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` without anything that says who asks: what a snapshot of a shared shell may hold."""
     ours = frozenset(VARIABLES.values())
@@ -368,18 +393,22 @@ def _read(facts: _Facts, environ: Mapping[str, str]) -> Context:
         if any(ord(char) < 32 or ord(char) == 127 for char in value):
             raise InvalidInput(f"{where} holds control characters.", param=name)
     text = {name: value for name, (value, _) in told.items()}
+    kinds = _kinds(text["kinds"].split(), told["kinds"][1])
+    # Kinds come from whoever started this process, and one that is a job's child is told both.
+    stale = bool(kinds & JOBS) and "child" not in kinds
     return Context(
         profile=text["profile"] or None,
         session_id=text["session_id"] or None,
         turn_id=text["turn_id"] or None,
         tool_call_id=text["tool_call_id"] or None,
-        kinds=_kinds(text["kinds"].split(), told["kinds"][1]),
+        kinds=kinds,
         destination=parse_destination(text["destination"], told["destination"][1]) if text["destination"] else None,
         user_id=text["user_id"] or None,
-        parent=text["parent"] or None,
+        parent=None if stale else text["parent"] or None,
         interactive=text["interactive"].strip().lower() not in NO,
         ask=text["ask"].strip().lower() not in NO,
         above=facts.above,
+        made_at=facts.made_at,
     )
 
 

@@ -15,13 +15,14 @@ from msgspec import Struct
 
 from signoff.actions import one_line, whole_text
 from signoff.cards import SEVERITY_MARKS, Facts, claimed, headline_text, story_address, ticking
+from signoff.changes.alike import states_of
 from signoff.changes.digests import Listed, approvable, face_at
 from signoff.clipping import clip, units
 from signoff.display import shown
 from signoff.durations import clock
 from signoff.elicitation import needs_somebody
 from signoff.model import ApprovalRequest, Attachment, Block, Button, Card, Copy, Elicitation, Severity, Span
-from signoff.statuses import MARKS
+from signoff.statuses import MARKS, counted
 from signoff.tokens import Signer
 from signoff.wording import agent_name, cause_words, no_word, people, safe_name, t
 
@@ -47,8 +48,6 @@ REASON_HEAD_UNITS, REASON_TAIL_UNITS = 40, 20
 LINE_HEAD_UNITS, LINE_TAIL_UNITS = 45, 20
 """Of an action that stands in one line among many."""
 GRAVEST: tuple[Severity, ...] = ("critical", "high", "medium", "low")
-STATES = {"none": "not_started", "claimed": "running"}
-"""Words for execution states; all others are their own."""
 _TICKS = re.compile("`+")
 
 
@@ -68,25 +67,27 @@ def digest_card(
     max_units: int,
     attach: bool,
     file: Attachment | None,
+    lists: bool = False,
 ) -> Card:
-    """The digest as its rows stand. `attach`: the whole texts are in reach; `file` goes with this message."""
+    """The digest as its rows stand. `attach`: the whole texts are in reach; `file` goes with this message; `lists`: its
+    whole list can be opened (`digest_list`)."""
     ended = [each for each in listed if each.row.outcome is not None]
-    waiting = _gravest_first(each for each in listed if each.row.outcome is None)
+    waiting = gravest_first(each for each in listed if each.row.outcome is None)
     whole = attach or not needs_file(listed)
     top = [*_results(ended)]
     if waiting:
-        top.append(Block("text", (Span(_title(waiting), "bold"),)))
+        top.append(Block("text", (Span(title_of(waiting), "bold"),)))
     top.append(_line(_who(listed)))
     if any(each.copy.again for each in listed):
         top.append(_line(t("fact.sent_again")))
-    foot = _foot(digest, listed, waiting, facts.now, whole=whole)
+    foot = _foot(digest, listed, waiting, facts, whole=whole)
     room = max_units - ROOM_UNITS - sum(_size(block) for block in (*top, *foot))
     statuses = _statuses(ended, waiting, facts.now, room // 2)
-    body = _listed(waiting or _gravest_first(ended), room - sum(_size(block) for block in statuses), facts.console)
+    body = _listed(waiting or gravest_first(ended), room - sum(_size(block) for block in statuses), facts.console)
     more = [_line(_more(digest, body.hidden, whole=whole))] if body.hidden else []
     return Card(
         blocks=(*statuses, *top, *body.blocks, *more, *foot),
-        rows=_rows(digest, waiting, signer, whole=whole) if waiting else (),
+        rows=_rows(digest, waiting, signer, whole=whole, lists=lists) if waiting else (),
         attachment=file,
         silent=all(each.row.severity == "low" for each in listed),
     )
@@ -102,7 +103,8 @@ def runs(each: Listed) -> int:
     return (each.copy.faces[-1].shown if each.copy.faces else 0) + 1
 
 
-def _gravest_first(listed: Iterable[Listed]) -> list[Listed]:
+def gravest_first(listed: Iterable[Listed]) -> list[Listed]:
+    """The order of a digest's list."""
     return sorted(listed, key=lambda each: GRAVEST.index(each.row.severity))
 
 
@@ -153,7 +155,8 @@ def file_of(digest: Copy, parts: Sequence[str]) -> Attachment:
 # --- what is listed ------------------------------------------------------------------------------
 
 
-def _title(waiting: Sequence[Listed]) -> str:
+def title_of(waiting: Sequence[Listed]) -> str:
+    """How many wait, and how grave."""
     return t("digest.title", count=sum(runs(each) for each in waiting), counts=_counts(waiting))
 
 
@@ -205,7 +208,7 @@ def _list(listed: Sequence[Listed], room: int, stories: Mapping[str, str]) -> _L
     rest = listed[len(full) :]
     if not rest:
         return _List(tuple(blocks))
-    quote, hidden = _lines(rest, room, stories)
+    quote, hidden = line_each(rest, room, stories)
     return _List((*blocks, *quote), hidden)
 
 
@@ -240,8 +243,8 @@ def _clipped(text: str, head: int, tail: int) -> str:
     ).text
 
 
-def _lines(rest: Sequence[Listed], room: int, stories: Mapping[str, str]) -> tuple[tuple[Block, ...], int]:
-    """A line each in a folded quotation, as many as there is room for."""
+def line_each(rest: Sequence[Listed], room: int, stories: Mapping[str, str]) -> tuple[tuple[Block, ...], int]:
+    """A line each in a folded quotation, as many as there is room for, and how many found none."""
     spans = [Span(t("digest.one_line_each", counts=_counts(rest)))]
     room -= _weight(spans[0].text) + 10
     for number, each in enumerate(rest):
@@ -283,7 +286,7 @@ def _more(digest: Copy, hidden: int, *, whole: bool) -> str:
 
 
 def _foot(
-    digest: Copy, listed: Sequence[Listed], waiting: Sequence[Listed], now: datetime, *, whole: bool
+    digest: Copy, listed: Sequence[Listed], waiting: Sequence[Listed], facts: Facts, *, whole: bool
 ) -> tuple[Block, ...]:
     """Where the whole texts are, and when the first one expires."""
     blocks = []
@@ -292,8 +295,9 @@ def _foot(
     elif needs_file(listed):
         blocks.append(_line(t("digest.in_full", count=len(listed), file=file_name(digest))))
     if waiting:
-        ends = [end for each in waiting if (end := _end(each.row, now)) is not None]
-        spans = ticking("digest.first_expires", min(ends), now) if ends else (Span(t("until.never")),)
+        ends = [end for each in waiting if (end := _end(each.row, facts.now)) is not None]
+        never = (Span(t("until.never")),)
+        spans = ticking("digest.first_expires", min(ends), facts.now, ticks=facts.ticks) if ends else never
         blocks.append(Block("text", spans))
     return tuple(blocks)
 
@@ -384,13 +388,12 @@ def _left(waiting: Sequence[Listed]) -> str:
 def _results(ended: Sequence[Listed]) -> tuple[Block, ...]:
     """`Succeeded 95, failed 2, running 1.`, once something was started or will not be."""
     approved = [each.row for each in ended if each.row.outcome == "approved"]
-    counts = Counter(STATES.get(row.execution.state, row.execution.state) for row in approved)
-    if not counts or set(counts) == {"not_started"}:
+    counts: Counter[str] = Counter()
+    for row in approved:
+        counts.update(states_of(row))
+    if not counts or set(counts) == {"none"}:
         return ()
-    order = ("failed", "running", "not_started", "not_run", "unknown", "lapsed")
-    words = [t("digest.result.succeeded", count=counts["succeeded"])]
-    words += [t(f"digest.result.{word}", count=counts[word]) for word in order if counts[word]]
-    return (_line(t("digest.results", counts=", ".join(words))),)
+    return (_line(t("digest.results", counts=counted(counts))),)
 
 
 # --- buttons and the panel -----------------------------------------------------------------------
@@ -401,22 +404,33 @@ def _token(copy: Copy, signer: Signer, choice: str) -> str:
     return signer.token(copy.copy_id, revision, choice, copy.destination.platform, copy.destination.chat_id)
 
 
-def _rows(digest: Copy, waiting: Sequence[Listed], signer: Signer, *, whole: bool) -> tuple[tuple[Button, ...], ...]:
-    """The ids of the gravest, each opening its own card; then all of them at once."""
-    first = tuple(
-        Button(
-            each.row.short_id,
-            _token(each.copy, signer, "open"),
-            read_as=t("read_as.open", id=each.row.short_id),
-        )
-        for each in waiting[:FULL]
-    )
+def opener(each: Listed, signer: Signer) -> Button:
+    """A question's id, which opens its own card."""
+    name = each.row.short_id
+    return Button(name, _token(each.copy, signer, "open"), read_as=t("read_as.open", id=name))
+
+
+def _rows(
+    digest: Copy, waiting: Sequence[Listed], signer: Signer, *, whole: bool, lists: bool
+) -> tuple[tuple[Button, ...], ...]:
+    """The ids of the gravest, and the list of all where there are more; then all of them at once."""
+    more = lists and len(waiting) > FULL
+    first = tuple(opener(each, signer) for each in waiting[: FULL - more])
+    if more:
+        first = (*first, turner(digest, signer, t("button.open_list"), 0))
     count = sum(runs(each) for each in waiting)
     deny = Button(t("button.deny_all", count=count), _token(digest, signer, "all_deny"), "danger")
     can = sum(runs(each) for each in waiting if approvable(each.row))
     if not whole or not can:
         return first, (deny,)
     return first, (Button(t("button.approve_listed", count=can), _token(digest, signer, "all_once")), deny)
+
+
+def turner(digest: Copy, signer: Signer, label: str, skip: int) -> Button:
+    """A button that shows the list from one of its places on. The token keeps the place where others keep a revision:
+    a list is always that of now."""
+    place = digest.destination
+    return Button(label, signer.token(digest.copy_id, skip, "list", place.platform, place.chat_id))
 
 
 def meant(panel: Copy, listed: Sequence[Listed]) -> list[Listed]:
@@ -437,7 +451,7 @@ def confirm_card(panel: Copy, listed: Sequence[Listed], signer: Signer) -> Card:
     which = meant(panel, listed)
     groups: Counter[str] = Counter()
     rank: dict[str, int] = {}
-    for each in _gravest_first(which):
+    for each in gravest_first(which):
         text = shown(each.row.description, prose=True)
         groups[text] += 1
         rank.setdefault(text, GRAVEST.index(each.row.severity))

@@ -1,8 +1,9 @@
-"""Taps on a digest: one opens a listed question's own card, all are denied at once or approved after a second tap."""
+"""Taps on a digest: they open a question's own card or the whole list, deny all, or approve all after a second tap."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
@@ -11,6 +12,7 @@ from signoff.broker import Broker
 from signoff.changes import tapping
 from signoff.changes.answering_all import Answered
 from signoff.changes.deciding import Ruling
+from signoff.changes.digests import Listed
 from signoff.changes.tapping import Button, Meaning, OnDigest
 from signoff.dispatcher import Dispatcher
 from signoff.model import Actor, Answer, ApprovalRequest, Card, Copy, Session, Tap, replace
@@ -27,6 +29,10 @@ class PanelMaker(Protocol):
 
     async def card(self, copy: Copy, row: ApprovalRequest | None, *, attach: bool) -> Card:
         """What a copy shows."""
+        ...
+
+    async def digest_list(self, digest: Copy, listed: Sequence[Listed], skip: int) -> Card:
+        """The list of a digest from one of its places on."""
         ...
 
 
@@ -53,6 +59,8 @@ class DigestTaps:
             return await self._confirm(profile, tap, button, info)
         if choice in ("all_deny", "confirm"):
             return await self._answer(profile, tap, button, "deny" if choice == "all_deny" else "once")
+        if choice == "list" and info.private_panels:
+            return await self._list(profile, tap, button)
         if choice == "close":
             meaning = await self._store.transact(partial(tapping.close_digest_panel, profile=profile, button=button))
             self._dispatcher.wake()
@@ -66,6 +74,17 @@ class DigestTaps:
             return meaning, None
         self._dispatcher.wake()
         return meaning, Answer(t(f"tap.listed_{how}", id=meaning.row.short_id))
+
+    async def _list(self, profile: str, tap: Tap, button: Button) -> Answer:
+        change = partial(tapping.list_digest, profile=profile, button=button)
+        meaning, listed = await self._store.transact(change, bulk=True)
+        dead = await self._dead(profile, tap, meaning)
+        if dead is not None or meaning.digest is None:
+            return dead or await self._refuse(profile, tap, "unknown", t("tap.unknown"))
+        if all(each.row.outcome is not None for each in listed):
+            await self._record(profile, tap, "late")
+            return Answer(t("tap.listed_none"), lost=True)
+        return Answer("", panel=await self._maker.digest_list(meaning.digest, listed, button.revision))
 
     async def _confirm(self, profile: str, tap: Tap, button: Button, info: AdapterInfo) -> Answer:
         change = partial(

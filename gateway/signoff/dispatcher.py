@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
 from signoff.budget import Budget
-from signoff.changes import digests, sending
+from signoff.changes import digests, leaving, moving, sending
 from signoff.changes.common import ANSWER, plus
 from signoff.changes.copies import new_note
 from signoff.changes.digests import Listed
@@ -38,8 +38,12 @@ log = logging.getLogger(__name__)
 
 SEND_TIMEOUT_S = 10.0
 """A platform that has not answered by then may or may not have posted the message."""
+UPLOAD_TIMEOUT_S = 60.0
+"""The same for a card with a file. The adapters give up a file before that, and know that its card was not sent."""
 LEASE_S = 20.0
-"""Longer than any send, so that only a crash lets a lease lapse."""
+"""Longer than any send without a file, so that only a crash lets a lease lapse."""
+RENEW_S = 10.0
+"""While a file is sent its card's lease is renewed, so that a crash is noticed no later than with any other."""
 MAX_IN_FLIGHT = 256
 DRAIN_S = 0.5
 """What sends in flight get at the end; one that is cut off is looked at again after its lease."""
@@ -279,9 +283,8 @@ class Dispatcher:
         copy = work.copy
         adapter = self._adapters.get((copy.profile, copy.destination.platform))
         if adapter is None:
-            await self._store.transact(
-                partial(sending.refused, copy_id=copy.copy_id, error=f"{copy.destination.platform} is not served here")
-            )
+            error = f"{copy.destination.platform} is not served here"
+            await self._store.transact(partial(sending.refused, copy_id=copy.copy_id, error=error, by_platform=False))
             return
         doers: dict[str, Callable[[Work, ChatAdapter], Awaitable[None]]] = {
             "post": self._post,
@@ -314,7 +317,7 @@ class Dispatcher:
         if card.attachment is not None and copy.kind != "digest":
             self._count(copy, adapter)  # the file is a message of its own
         try:
-            async with asyncio.timeout(SEND_TIMEOUT_S):
+            async with self._sending(copy, file=card.attachment is not None):
                 result = await adapter.post(copy.destination, card, reply_to=reply_to)
         except SendRefused:
             if card.attachment is None:
@@ -335,6 +338,26 @@ class Dispatcher:
                 listed=digests.versions(work.listed),
             )
         )
+
+    @asynccontextmanager
+    async def _sending(self, copy: Copy, *, file: bool) -> AsyncIterator[None]:
+        """As long as a send may take, with the copy leased to it."""
+        renewing = asyncio.create_task(self._renew(copy.copy_id)) if file else None
+        try:
+            async with asyncio.timeout(UPLOAD_TIMEOUT_S if file else SEND_TIMEOUT_S):
+                yield
+        finally:
+            if renewing is not None:
+                renewing.cancel()
+                await asyncio.gather(renewing, return_exceptions=True)
+
+    async def _renew(self, copy_id: str) -> None:
+        while True:
+            await asyncio.sleep(RENEW_S)
+            try:
+                await self._store.transact(partial(sending.prolong, copy_id=copy_id, lease_s=LEASE_S))
+            except StoreError as error:
+                log.error("the lease of a card was not renewed: %s", error)
 
     async def _card(self, work: Work, *, attach: bool) -> Card:
         if work.copy.kind == "digest":
@@ -379,6 +402,7 @@ class Dispatcher:
 
     async def _failed(self, work: Work, error: AdapterError) -> None:
         copy, now = work.copy, self._clock.now()
+        fallback = self._fallback(copy.profile)
         change: Callable[[Tx], None]
         if isinstance(error, RateLimited):
             until = plus(now, error.retry_after_s)
@@ -386,7 +410,7 @@ class Dispatcher:
             change = partial(sending.put_off, copy_id=copy.copy_id, until=until, error=error.message, limited=True)
         elif isinstance(error, ChatMoved):
             change = partial(
-                sending.move_chat,
+                moving.move_chat,
                 profile=copy.profile,
                 platform=copy.destination.platform,
                 old_chat=copy.destination.chat_id,
@@ -397,16 +421,35 @@ class Dispatcher:
         elif isinstance(error, AdapterUnavailable | SendAmbiguous):
             change = partial(sending.unreachable, copy_id=copy.copy_id, error=error.message)
         elif isinstance(error, MessageGone):
-            change = partial(sending.gone, copy_id=copy.copy_id, error=error.message, fallback=self._fallback(copy))
+            change = partial(sending.gone, copy_id=copy.copy_id, error=error.message, fallback=fallback)
         elif work.op == "update":
             change = partial(sending.not_edited, copy_id=copy.copy_id, error=error.message)
         else:
-            change = partial(sending.refused, copy_id=copy.copy_id, error=error.message, fallback=self._fallback(copy))
-        await self._store.transact(change)
+            change = partial(sending.refused, copy_id=copy.copy_id, error=error.message, fallback=fallback)
+        reason = error.facts.get("reason") if isinstance(error, SendRefused) else None
+        gone = leaving.place_gone(copy.destination, reason)
+        if gone is None:
+            await self._store.transact(change)
+        else:
+            await self.left(copy.profile, gone, error.message, first=change)
 
-    def _fallback(self, copy: Copy) -> Destination | None:
-        place = self._fallbacks.get(copy.profile)
-        return place if place is not None and (copy.profile, place.platform) in self._adapters else None
+    async def left(
+        self, profile: str, place: Destination, error: str, *, first: Callable[[Tx], None] = lambda tx: None
+    ) -> None:
+        """A chat with its threads, or a thread, is gone, for the reason `error`: what nobody can answer there any more
+        goes to the fallback. `first` is done in the same commit."""
+        fallback = self._fallback(profile)
+
+        def change(tx: Tx) -> None:
+            first(tx)
+            leaving.left(tx, profile, place, error, fallback=fallback)
+
+        await self._store.transact(change, bulk=True)
+        self.wake()
+
+    def _fallback(self, profile: str) -> Destination | None:
+        place = self._fallbacks.get(profile)
+        return place if place is not None and (profile, place.platform) in self._adapters else None
 
     # --- saying something --------------------------------------------------------------------
 

@@ -263,9 +263,12 @@ def _choices(profile: Profile, ask: Ask) -> tuple[str, ...]:
     unknown = [c for c in ask.choices if not is_choice(c)]
     if unknown:
         raise InvalidInput(f"{unknown[0]!r} is not a choice.", param="choices")
-    narrowed = tuple(c for c in base if c in ask.choices or c == "deny")
-    if narrowed == ("deny",):
-        raise InvalidInput("choices leaves no way to approve; add once.", param="choices")
+    boxes = tuple(c for c in dict.fromkeys(ask.choices) if grants.time_box(c) and c not in base)
+    known = tuple(each for c in base for each in ((c, *boxes) if c == "session" else (c,)))
+    narrowed = tuple(c for c in known if c in ask.choices or c == "deny")
+    if not any(c == grants.BOX or c in ("once", "session", "always") for c in narrowed):
+        # Another time box has no button; whoever types a command can give it, but a card alone could only be denied.
+        raise InvalidInput(f"choices leaves no way to approve on a card; add once or {grants.BOX}.", param="choices")
     return narrowed
 
 

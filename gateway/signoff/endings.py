@@ -18,25 +18,25 @@ from signoff.changes.passing import GATED as TOOL_GATE
 from signoff.display import shown
 from signoff.durations import clock, duration_long, window, window_long
 from signoff.elicitation import elicited
-from signoff.model import Actor, ApprovalRequest, Block
+from signoff.model import Actor, ApprovalRequest, Block, Elicitation
 from signoff.policy.protected import PROTECTED_KEY
 from signoff.rows import NO_CONTEXT
 from signoff.statuses import execution_line, status_blocks
 from signoff.wording import (
-    LEASE_WORDS_S,
     PlaceTitle,
     approved_text,
     blocked_text,
     by_policy,
     cause_words,
     claim_window_s,
-    delivery_error,
     first_operand,
     no_word,
     people,
     person_name,
+    silence_s,
     since_denied_s,
     t,
+    undelivered,
     window_s,
 )
 
@@ -45,9 +45,11 @@ __all__ = [
     "done_answer",
     "ending",
     "execution_line",
+    "forbids",
     "lost_answer",
     "message",
     "person_name",
+    "refused_message",
     "status_blocks",
     "user_summary",
 ]
@@ -78,17 +80,17 @@ def ending(row: ApprovalRequest, now: datetime, *, title: PlaceTitle, prefix: st
 # --- what the agent reads ------------------------------------------------------------------------
 
 
-def message(row: ApprovalRequest, now: datetime) -> str:
+def message(row: ApprovalRequest, now: datetime, *, started: bool = False) -> str:
     """The agent's text: starts with BLOCKED whenever the action must not run, and names a denial only where a person
-    denied. Empty while nobody has answered."""
+    denied. Empty while nobody has answered. `started`: it is the answer to the claim itself; to everybody else a
+    claimed approval is used."""
     if row.outcome is None:
         return ""
-    answered = _answered_message(row)
-    if answered is not None:
-        return answered
     if row.outcome == "approved":
-        return _approved_message(row, now) if row.stages is None else kept_words.message(row)
+        return _approved_message(row, now, started) if row.stages is None else kept_words.message(row)
     if row.outcome == "denied":
+        if _declined(row):
+            return _declined_message(row)
         if row.repeat_of:
             return t("agent.denied.repeat", duration=duration_long(since_denied_s(row)))
         if row.reason:
@@ -105,13 +107,30 @@ def message(row: ApprovalRequest, now: datetime) -> str:
     return _blocked_message(row)
 
 
-def _answered_message(row: ApprovalRequest) -> str | None:
-    """That a person answered a server's question; None for all else, a cancel reads as any other action's."""
+def refused_message(row: ApprovalRequest, code: str, now: datetime) -> str:
+    """The agent's text beside a claim that was refused with `code`: always one that says not to run it."""
+    if code == "digest_mismatch":
+        return t("agent.claim.digest_mismatch")
+    if code == "lapsed":
+        return t("agent.lapsed.plain", duration=window_long(claim_window_s(row)))
+    said = message(row, now)
+    if forbids(said):
+        return said
+    return t("agent.claim.cancelled" if code == "cancelled" else "agent.claim.not_approved")
+
+
+def forbids(said: str) -> bool:
+    """Whether an agent that reads this text must not run the action."""
+    return said.startswith(("BLOCKED: ", "STAGED: "))
+
+
+def _declined(row: ApprovalRequest) -> bool:
+    """Whether a person declined a server's question."""
     found = elicited(row)
-    if found is None or found.action == "cancel":
-        return None
-    if found.action == "accept":
-        return t("agent.elicitation.accept")
+    return found is not None and found.action == "decline"
+
+
+def _declined_message(row: ApprovalRequest) -> str:
     if row.reason:
         return t("agent.denied.question_reason", reason=_quoted(row.reason))
     return t("agent.denied.question")
@@ -122,7 +141,7 @@ def _quoted(reason: str) -> str:
     return shown(" ".join(reason.split()), prose=True).replace('"', "'")
 
 
-def _approved_message(row: ApprovalRequest, now: datetime) -> str:
+def _approved_message(row: ApprovalRequest, now: datetime, started: bool) -> str:
     state, cause = row.execution.state, row.execution.cause
     if state == "lapsed":
         return t("agent.lapsed.plain", duration=window_long(claim_window_s(row)))
@@ -132,8 +151,10 @@ def _approved_message(row: ApprovalRequest, now: datetime) -> str:
         return t(f"agent.not_run.{cause or 'reported'}")
     if state in ("succeeded", "failed"):
         return t(f"agent.claim.already_{state}")
-    if state == "unknown":
+    if state == "unknown" or (state == "claimed" and not started):
         return t("agent.claim.already_claimed")
+    if isinstance(row.action, Elicitation):
+        return t("agent.elicitation.accept")
     by = row.decided_by[0] if row.decided_by else Actor(type="system")
     if by.type == "grant":
         return t("agent.approved.grant")
@@ -162,7 +183,7 @@ def _cancelled_message(row: ApprovalRequest) -> str:
     cause = row.cause or "withdrawn"
     values: dict[str, str | int] = {}
     if cause == "requester_gone":
-        values["duration"] = window(LEASE_WORDS_S)
+        values["duration"] = window(silence_s(row))
     if cause == "superseded":
         values["id"] = row.superseded_by or ""
     return t(f"agent.{table}.{cause}", **values)
@@ -208,10 +229,7 @@ def user_summary(row: ApprovalRequest, now: datetime) -> str:
         key, values = cause_words(row, now)
         return t(f"summary.cancelled.{key}", **values)
     if row.outcome == "notify_failed":
-        if row.destinations:
-            place = row.destinations[0].platform.capitalize()
-            return t("summary.notify_failed.refused", place=place, cause=delivery_error(row))
-        return t("summary.notify_failed.no_place")
+        return undelivered("summary.notify_failed", row, str.capitalize)
     if row.outcome == "staged":
         return t("summary.staged", id=row.kept_short or row.short_id)
     by = row.decided_by[0] if row.decided_by else Actor(type="policy")

@@ -18,10 +18,15 @@ class SignoffError(Exception):
     """HTTP status of this error at the server's edge."""
 
     def __init__(self, message: str = "", *, param: str | None = None, **facts: Any) -> None:
-        self.message = message or (type(self).__doc__ or "").strip().splitlines()[0]
+        self.message = message or self.summary()
         self.param = param
         self.facts = facts
         super().__init__(self.message)
+
+    @classmethod
+    def summary(cls) -> str:
+        """What an error of this class says of itself; without docstrings (`python -OO`) its stable word has to do."""
+        return next(iter((cls.__doc__ or "").strip().splitlines()), cls.code)
 
 
 class InvalidInput(SignoffError):

@@ -16,7 +16,6 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Set
 from typing import IO, Any
-from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -28,6 +27,7 @@ from signoff.gating import named
 from signoff.held_pass import HeldPass, holding
 from signoff.hooks.lane import Lane
 from signoff.hooks.signing import signed
+from signoff.loopback import leads_away
 from signoff.model import Action, Actor, ApprovalRequest, Tool
 from signoff.ports import Clock
 from signoff.settings import STAGED_KINDS, ExecutorSettings, Profile
@@ -294,9 +294,8 @@ async def _post(settings: ExecutorSettings, call_id: str, document: bytes, clock
 async def _post_once(settings: ExecutorSettings, call_id: str, document: bytes, clock: Clock) -> Ran:
     headers = signed(settings.secret, call_id, int(clock.now().timestamp()), document)
     headers |= {"Content-Type": "application/json", "User-Agent": "signoff", "Idempotency-Key": call_id}
-    # A connection of its own: on one that is kept, a call may be lost with the connection's end. A proxy of the
-    # environment is for what leads away from this machine.
-    away = not (urlsplit(settings.url).hostname or "").startswith(("127.", "localhost", "::1"))
+    # A connection of its own: on one that is kept, a call may be lost with the connection's end.
+    away = leads_away(settings.url)
     no_limit = aiohttp.ClientTimeout(total=None)  # the caller's is the one
     async with (
         aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), trust_env=away, timeout=no_limit) as http,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import stat
 from collections.abc import Iterator
@@ -42,6 +41,8 @@ def locked(path: Path, taken: str) -> Iterator[None]:
 
     Raises `ConfigError`: with the words `taken` when another holds it, or when the file cannot be opened.
     """
+    import fcntl  # on POSIX alone; a gateway runs there, a client may run elsewhere
+
     try:
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:

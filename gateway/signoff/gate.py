@@ -27,9 +27,10 @@ from signoff.gating import gate_mode
 from signoff.held_pass import HeldPass, holding, take
 from signoff.ids import new_id
 from signoff.model import ApprovalRequest, Tool
-from signoff.placing import Asker, NoContext, asker_of, declared, profile_of
+from signoff.placing import Asker, NoContext, asker_of, declared, profile_of, tell_outside
 from signoff.ports import Store, Tx
-from signoff.record import Approval, approval_of
+from signoff.record import Approval, approval_of, claimed_of
+from signoff.reports import Reports
 from signoff.sessions import Sessions
 
 HOST = platform.node()
@@ -64,6 +65,7 @@ class Gate:
         self._sessions = sessions
         self._executors = executors
         self._no_context = no_context
+        self.reports = Reports()
 
     async def call(
         self,
@@ -84,8 +86,8 @@ class Gate:
 
         Without `session_id` it is asked in the bound session (`signoff.context`). `arguments` of a call that needs
         a person must be plain JSON values, since they are kept exactly. `gate_token` is what a gate
-        elsewhere gave for this call. What the tool raises is raised here, after it was reported. Raises `InvalidInput`,
-        `SessionNotFound`, `TurnNotFound`, `ClaimRefused`, `GatePassRefused`.
+        elsewhere gave for this call. What the tool gives or raises comes from here, also while the store cannot keep
+        how it went. Raises `InvalidInput`, `SessionNotFound`, `TurnNotFound`, `ClaimRefused`, `GatePassRefused`.
         """
         action = Tool(name=tool, arguments=arguments)
         asker = asker_of(profile_of(profile), session_id, turn_id, tool_call_id)
@@ -98,7 +100,7 @@ class Gate:
             await self._use(held)
         if held is not None or not wanted:
             return Called(outcome="ran", value=await runs(_unasked(asker, action)))
-        await declared(self._sessions, asker)
+        asker = await declared(self._sessions, asker)
         ask = Ask(
             action=action,
             session_id=asker.session_id,
@@ -115,6 +117,7 @@ class Gate:
     async def _asked(self, profile: str, ask: Ask, runs: Callable[[Call], Any]) -> Called:
         token, kept = new_pass(ask.request_id or "")
         row = await self._broker.ask(profile, ask, pass_sha256=kept.sha256)
+        tell_outside(row)
         if not row.may_run:
             return self._not_run(row)
         call = call_of(row, token)
@@ -123,18 +126,22 @@ class Gate:
                 value = await runs(call)
         except asyncio.CancelledError:
             lost = partial(_lost, profile=profile, request_id=row.request_id)
-            await asyncio.shield(self._store.transact(lost))
+            await asyncio.shield(self.reports.saved(row, partial(self._store.transact, lost)))
             raise
         except BaseException:
-            await self._broker.result(profile, row.request_id, "failed")
+            await self.reports.saved(row, partial(self._broker.result, profile, row.request_id, "failed"))
             raise
-        done = await self._broker.result(profile, row.request_id, "succeeded")
+        done = await self.reports.saved(row, partial(self._broker.result, profile, row.request_id, "succeeded"))
         return Called(outcome="ran", value=value, record=self._shown(done))
+
+    async def aclose(self) -> None:
+        """Tell the store no more how calls went that it did not take. Idempotent."""
+        await self.reports.aclose()
 
     def _not_run(self, row: ApprovalRequest) -> Called:
         if row.outcome == "approved" and row.execution.state in ("succeeded", "failed", "unknown"):
             raise ClaimRefused("This call was made already under this id.", code="already_claimed", row=row)
-        record = self._shown(row)
+        record = claimed_of(row, self._broker.waiters.now())
         outcome: Literal["staged", "refused"] = "staged" if row.outcome == "staged" else "refused"
         return Called(outcome=outcome, message=record.message, record=record)
 
@@ -161,11 +168,10 @@ class Gate:
         return approval_of(row, self._broker.waiters.now(), exact=True)
 
 
-def _lost(tx: Tx, *, profile: str, request_id: str) -> None:
+def _lost(tx: Tx, *, profile: str, request_id: str) -> ApprovalRequest:
     """How far a call got that was cancelled while it ran is not known."""
     row = load_request(tx, profile, request_id)
-    if row.execution.state == "claimed":
-        claiming.lapse(tx, row)
+    return claiming.lapse(tx, row) if row.execution.state == "claimed" else row
 
 
 def _unasked(asker: Asker, action: Tool) -> Call:

@@ -24,7 +24,7 @@ from signoff.config import Config
 from signoff.console_adapter import PLATFORM as CONSOLE
 from signoff.console_adapter import ConsoleAdapter
 from signoff.dispatcher import Dispatcher
-from signoff.errors import AdapterError, AdapterFatal, ConfigError, InvalidInput, StoreError
+from signoff.errors import ConfigError, InvalidInput, StoreError
 from signoff.executing import Executing
 from signoff.executors import Executors, RunsCall, checked_executor
 from signoff.folder import private_folder
@@ -41,6 +41,7 @@ from signoff.placing import NoContext, checked_no_context
 from signoff.policy.warming import warm
 from signoff.ports import ChatAdapter, Clock, Store, Tx
 from signoff.pulse import Pulse
+from signoff.receiving import Receiving, section
 from signoff.reviewing import Reviews
 from signoff.sessions import Sessions
 from signoff.settings import ExecutorSettings, Profile, StagedKind
@@ -53,10 +54,7 @@ from signoff.verbs import Verbs
 
 log = logging.getLogger(__name__)
 
-FIRST_TRY_S = 3.0
-"""How long the start waits for each platform's first round; all are tried at once."""
 STORE_CHECK_EVERY = timedelta(seconds=1)
-RESTART_S = (1.0, 2.0, 5.0, 15.0, 30.0)
 STOP_WITHIN_S = 4.0
 """From the first word of a stop, what comes in and what goes out may take this long together, so that a service manager
 who waits 5 s sees a clean exit."""
@@ -114,7 +112,7 @@ class Gateway(Verbs):
         self._stack = AsyncExitStack()
         self._tasks: list[asyncio.Task[None]] = []
         self._commands: Commands | None = None
-        self._receivers: list[asyncio.Task[None]] = []
+        self._receiving = Receiving(self._given_up, self.telemetry.unexpected)
         self._hold = ExitStack()
 
     # --- life ----------------------------------------------------------------------------------
@@ -150,6 +148,7 @@ class Gateway(Verbs):
             if self._store is None:
                 hold.enter_context(serving(self.config.gateway.store))
             await self._open(self._store or open_store(self.config.gateway.store, self.clock))
+            self.reports = self.gate.reports
             self._hold = hold.pop_all()
 
     async def _open(self, store: Store) -> None:
@@ -163,8 +162,7 @@ class Gateway(Verbs):
             self._stack.callback(self.store.subscribe(reviews.heard))
             self.hooks.follow(self.store)
             self._stack.push_async_callback(self.hooks.aclose)
-            counted = self.telemetry.hook_delivery
-            self._deliveries = Deliveries(self.store, self.clock, self.profiles, counted=counted)
+            self._deliveries = Deliveries(self.store, self.clock, self.profiles, counted=self.telemetry.hook_delivery)
             await self._deliveries.begin(alone=self._store is None and not store.shared)
             self.broker = Broker(self.store, self.clock, self.profiles, self.served, reviews)
             self.sessions = Sessions(self.store, self.profiles, self.served)
@@ -183,6 +181,7 @@ class Gateway(Verbs):
                 self.clock,
                 self.broker.waiters,
                 profiles=self.profiles,
+                alone=self._store is None and not self.store.shared,
                 on_defect=self.telemetry.unexpected,
                 on_failure=partial(self._pulse.failed, Sweeper.run.__qualname__),
             )
@@ -242,12 +241,10 @@ class Gateway(Verbs):
                 dispatcher=self.dispatcher,
                 catch_ups=self.catch_ups,
             )
-            receiving = self._receive((profile, platform), adapter, inbox)
-            task = asyncio.create_task(receiving, name=f"receive-{profile}-{platform}")
-            self._receivers.append(task)
+            self._receiving.begin((profile, platform), adapter, inbox)
         # The first question would wait for the rules to be read; now the platforms are being waited for anyway.
         rules = asyncio.to_thread(warm)
-        await asyncio.gather(rules, *(self._first_round(key, adapter) for key, adapter in self.adapters.items()))
+        await asyncio.gather(rules, self._receiving.first_rounds(self.adapters))
         self._connected = True
 
     async def aclose(self) -> None:
@@ -260,18 +257,18 @@ class Gateway(Verbs):
     async def _end(self) -> None:
         await self.stop_receiving()
         if hasattr(self, "_executing"):
-            await self._executing.aclose(RUNS_WITHIN_S)
+            await self._executing.aclose(min(RUNS_WITHIN_S, max(0.0, (self._stop_by or 0.0) - _now_s())))
         if self._tasks:
             with contextlib.suppress(TimeoutError, StoreError):
                 async with asyncio.timeout_at(self._stop_by or 0.0):
                     await self.dispatcher.idle(LIMITED_S)
         await _cancelled(self._tasks)
-        for adapter in self.adapters.values():
-            await adapter.aclose()
+        await self._receiving.aclose(self.adapters)
         if self._commands is not None:
             self._commands.close()
         if hasattr(self, "broker"):
             self.broker.waiters.close()
+            await self.gate.aclose()
             await self.sessions.aclose()
             await self._stack.aclose()
             await self.store.aclose()
@@ -279,11 +276,11 @@ class Gateway(Verbs):
     async def stop_receiving(self) -> None:
         """Take no more taps; those received already are answered first."""
         if self._stop_by is None:
-            self._stop_by = asyncio.get_running_loop().time() + STOP_WITHIN_S
+            self._stop_by = _now_s() + STOP_WITHIN_S
         self._connected = False
-        if self._receivers:
+        if self._receiving.begun:
             with self.dispatcher.held():
-                await _cancelled(self._receivers)
+                await self._receiving.stop()
 
     def executor(
         self,
@@ -343,7 +340,7 @@ class Gateway(Verbs):
             factory = point.load()
         except ImportError as error:
             why = f"its library is missing ({error.name}). Mend: pip install 'signoff[{platform}]'"
-            log.error("%s: %s", _section(profile, platform), why)
+            log.error("%s: %s", section(profile, platform), why)
             self._given_up[profile, platform] = why
             return None
         if settings.get("mode") in ("webhook", "http"):
@@ -369,36 +366,6 @@ class Gateway(Verbs):
             return drawn
 
         return await self.store.transact(change)
-
-    async def _receive(self, key: tuple[str, str], adapter: ChatAdapter, inbox: ProfileInbox) -> None:
-        """Keep an adapter receiving: it heals by itself, and what ends it anyway is logged and tried again."""
-        platform = adapter.info.platform
-        for attempt in range(1_000_000):
-            try:
-                await adapter.run(inbox)
-                return
-            except AdapterFatal as error:
-                self._given_up[key] = error.message
-                log.error("%s stopped: %s", _section(key[0], platform), error.message)
-                return
-            except Exception:  # the adapter's outer edge: whatever ended it, the other platforms go on
-                log.exception("%s: receiving ended in an error; it is started again", _section(key[0], platform))
-                self.telemetry.unexpected()
-            await asyncio.sleep(RESTART_S[min(attempt, len(RESTART_S) - 1)])
-
-    async def _first_round(self, key: tuple[str, str], adapter: ChatAdapter) -> None:
-        try:
-            async with asyncio.timeout(FIRST_TRY_S):
-                await adapter.ready()
-        except (AdapterError, TimeoutError) as error:
-            reason = error.message if isinstance(error, AdapterError) else f"no answer within {FIRST_TRY_S:g} s"
-            self._tasks.append(asyncio.create_task(self._tell_unconnected(key, adapter, reason.rstrip("."))))
-
-    async def _tell_unconnected(self, key: tuple[str, str], adapter: ChatAdapter, reason: str) -> None:
-        """One line for an operator, unless the platform comes with its second try, or is given up, which is told."""
-        await asyncio.sleep(FIRST_TRY_S)
-        if key not in self._given_up and adapter.health().state != "ready":
-            log.error("platforms.%s (profile %s) is not connected: %s; it is tried again", key[1], key[0], reason)
 
     async def _watched(self, loop: Callable[[], Any]) -> None:
         """Run one of the gateway's own loops; a defect in it is logged and it is started again."""
@@ -485,9 +452,8 @@ def _own_paths(config: Config, profile: Profile) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(path) for path in paths))
 
 
-def _section(profile: str, platform: str) -> str:
-    """The section of the settings that is meant, so that an operator of many tenants finds it."""
-    return f"platforms.{platform}" if profile == "default" else f"profiles.{profile}.platforms.{platform}"
+def _now_s() -> float:
+    return asyncio.get_running_loop().time()
 
 
 async def _cancelled(tasks: list[asyncio.Task[None]]) -> None:

@@ -3,7 +3,7 @@
 A command begins with `/verb`, `!verb` or, in a message addressed to us, the bare verb. Its words are separated by
 blanks, in any case. Only what the grammar names can approve: one word too many, or one that is not known, makes the
 whole command decide nothing. Words that merely sound like an answer (`ok`, `yes`, a thumb) are recognised so that
-they can be answered, and decide nothing.
+they can be answered, and decide nothing unless the profile lets them.
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ MAX_HEAD = 200
 MAX_LOOSE_WORDS = 8
 """A longer message that begins with `ok` is talk, not an answer."""
 
-_ANSWERS = (
-    "ok okay okey k yes yep yeah yup y sure fine agreed agree lgtm go continue proceed approve approved allow "
-    "allowed accept accepted confirm confirmed no nope nah n deny denied reject rejected cancel stop don't dont "
-    "👍 👎 ✅ ❌ 👌 🆗 ✔ 🚫 ⛔ 🙏"
+_YES = (
+    "ok okay okey k yes yep yeah yup y sure agreed lgtm approve approved allow allowed accept accepted confirm "
+    "confirmed 👍 ✅ 👌 🆗 ✔"
 )
-LOOSE_WORDS: frozenset[str] = frozenset(_ANSWERS.split())
+_NO = "no nope nah n deny denied reject rejected don't dont 👎 ❌ 🚫 ⛔"
+_EITHER = "fine agree go continue proceed cancel stop 🙏"
+YES_WORDS: frozenset[str] = frozenset(_YES.split())
+NO_WORDS: frozenset[str] = frozenset(_NO.split())
+"""What a word alone says, where a profile lets it answer; the others are as likely meant for the agent."""
+LOOSE_WORDS: frozenset[str] = YES_WORDS | NO_WORDS | frozenset(_EITHER.split())
 """First words that somebody may take for an answer."""
 
 _HEAD = re.compile(r"([/!])([A-Za-z_]+)(?:@[A-Za-z0-9_.-]*)?")
@@ -214,12 +218,25 @@ def _like_id(word: str) -> bool:
     return plain and any(c.isdigit() for c in word) and any(c.isalpha() for c in word)
 
 
+def loose_answer(text: str) -> Literal["approve", "deny"] | None:
+    """What a loose word says where it is the whole message, but for a full stop or exclamation marks behind it."""
+    words = text.split()
+    if len(words) != 1 or len(words[0]) > MAX_HEAD:
+        return None
+    word = _plain(words[0].rstrip(".!"))
+    return "approve" if word in YES_WORDS else "deny" if word in NO_WORDS else None
+
+
 def _loose(words: list[str]) -> Typed:
     if len(words) > MAX_LOOSE_WORDS or len(words[0]) > MAX_HEAD:
         return NotACommand()
-    word = words[0].strip(_OUTER).replace("’", "'").lower()
-    plain = "".join(c for c in word if c not in _EMOJI_DRESS)
-    return Loose(plain) if plain in LOOSE_WORDS else NotACommand()
+    word = _plain(words[0].strip(_OUTER))
+    return Loose(word) if word in LOOSE_WORDS else NotACommand()
+
+
+def _plain(word: str) -> str:
+    """The word as the tables have it."""
+    return "".join(c for c in word.replace("’", "'").lower() if c not in _EMOJI_DRESS)
 
 
 def nearest(word: str) -> Verb | None:

@@ -8,7 +8,7 @@ from functools import partial
 
 from signoff.cards import text_card
 from signoff.catching_up import CatchUps
-from signoff.changes import sending
+from signoff.changes import moving
 from signoff.commands import Commands
 from signoff.dispatcher import Dispatcher
 from signoff.grammar import is_command, parse
@@ -68,18 +68,14 @@ class ProfileInbox:
         """A reply to a prompt is a reason, unless it is a command; everything else may be a command.
 
         Platforms deliver a message again when we stop before confirming it; a command that was handled is not run
-        twice, since a repeated stop or approve could reach what was asked in between.
+        twice, since a repeated stop or approve could reach what was asked in between. Nor is a word that may answer:
+        one that was about neither of two questions could be about the one that is left.
         """
         if not message.unattributable and is_command(parse(message.text, addressed=message.addressed)):
-            name = f"handled:{message.destination}"
-            handled = (await self.load(name) or "").split()
-            if message.message_id in handled:
-                return None
-            reply = await self._commands.handle(self._profile, message, self._info)
-            await self.save(name, " ".join([*handled, message.message_id][-HANDLED:]))
-            self._alive(message.destination, message.person)
-            return reply
+            return await self._once(message)
         told = await self._taps.typed_reason(self._profile, message, self._info)
+        if told is None and self._commands.may_answer(self._profile, message):
+            return await self._once(message)
         if told is None:
             return await self._commands.handle(self._profile, message, self._info)
         if not self._commands.strangers.may_be_answered(self._profile, message):
@@ -87,6 +83,16 @@ class ProfileInbox:
         card = text_card([told])
         await self._dispatcher.say(self._profile, message.destination, card, reply_to=message.message_id)
         return None
+
+    async def _once(self, message: Message) -> Reply | None:
+        name = f"handled:{message.destination}"
+        handled = (await self.load(name) or "").split()
+        if message.message_id in handled:
+            return None
+        reply = await self._commands.handle(self._profile, message, self._info)
+        await self._store.transact(partial(_add_handled, name=self._name(name), message_id=message.message_id))
+        self._alive(message.destination, message.person)
+        return reply
 
     async def pending(self, place: Destination, person: Person) -> Sequence[Suggestion]:
         """What waits in a place."""
@@ -103,10 +109,19 @@ class ProfileInbox:
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """Open cards are posted anew in the chat's new id."""
         change = partial(
-            sending.move_chat, profile=self._profile, platform=platform, old_chat=old_chat_id, new_chat=new_chat_id
+            moving.move_chat,
+            profile=self._profile,
+            platform=platform,
+            old_chat=old_chat_id,
+            new_chat=new_chat_id,
+            told=True,
         )
         await self._store.transact(change)
         self._dispatcher.wake()
+
+    async def left(self, place: Destination, why: str) -> None:
+        """What stands there is given up, as after a refusal."""
+        await self._dispatcher.left(self._profile, place, why)
 
     async def load(self, name: str) -> str | None:
         """A small durable value of the adapter's."""
@@ -133,3 +148,10 @@ class ProfileInbox:
 
     def _name(self, name: str) -> str:
         return f"adapter:{self._profile}:{self._info.platform}:{name}"
+
+
+def _add_handled(tx: Tx, name: str, message_id: str) -> None:
+    """Commands of a place may come at the same time, and none may take another off the list."""
+    known = tx.get(Note, name)
+    handled = known.value.split() if known is not None else []
+    tx.put(Note(name=name, value=" ".join([*handled, message_id][-HANDLED:])))

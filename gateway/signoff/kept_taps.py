@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from signoff.answers import not_offered
 from signoff.broker import Broker
 from signoff.changes import staging, tapping
 from signoff.changes.tapping import Button, Meaning
@@ -46,7 +47,7 @@ class KeptTaps:
         try:
             meaning, row = await self._settled(profile, button, settle)
         except ChoiceNotOffered as error:
-            return Meaning(status="unknown"), Answer(error.message)
+            return Meaning(status="unknown"), Answer(not_offered(error))
         return meaning, None if row is None else Answer(again_text(row))
 
     async def _settled(self, profile: str, button: Button, settle: Settle) -> tuple[Meaning, ApprovalRequest | None]:

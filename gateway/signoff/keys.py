@@ -74,9 +74,13 @@ class Keys:
 
         return NewKey(key=await self._store.transact(change), text=f"sk_{key_id}_{secret}")
 
-    async def list(self, profile: str, *, limit: int = 1000) -> list[Key]:
-        """The keys of a profile, revoked ones too, oldest first."""
-        return await self._store.find(Key, "profile", profile, limit=limit)
+    async def list(self, profile: str, *, limit: int | None = None, after: str | None = None) -> list[Key]:
+        """The keys of a profile, revoked ones too, oldest first; those after the one of that id. Raises
+        `InvalidInput` where that is none of the profile's."""
+        last = None if after is None else await self._store.get(Key, after)
+        if after is not None and (last is None or last.profile != profile):
+            raise InvalidInput("There is no such key to continue after.", param="after")
+        return await self._store.find(Key, "profile", profile, limit=limit, after=after)
 
     async def revoke(self, profile: str, key_id: str, by: Actor | None = None) -> Key:
         """End a key at once; again, it stays as it was revoked. Raises `KeyNotFound`, for another profile's key too."""

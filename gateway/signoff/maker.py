@@ -16,6 +16,7 @@ from signoff.catch_up_cards import catch_up_card
 from signoff.changes.catching_up import absence_of
 from signoff.changes.digests import Listed
 from signoff.digest_cards import confirm_card, digest_card, file_of, file_part, needs_file
+from signoff.digest_list import list_card, page_of
 from signoff.drill_cards import drill_card
 from signoff.errors import RequestNotFound
 from signoff.model import ApprovalRequest, Card, Copy, Session
@@ -102,10 +103,21 @@ class Maker:
         whole = None
         if attach and file and needs_file(listed):
             whole = file_of(copy, [file_part(each, now) for each in listed])
-        prefix = info.command_prefix if info else "/"
-        facts = Facts(now=now, title=self.title, prefix=prefix, console=self._console)
+        prefix = info.prefix_at(copy.destination) if info else "/"
+        ticks = info.ticks if info else True
+        facts = Facts(now=now, title=self.title, prefix=prefix, console=self._console, ticks=ticks)
         units = info.max_text_units if info else SMALLEST_UNITS
-        return digest_card(copy, listed, facts, self._signer, max_units=units, attach=attach, file=whole)
+        lists = info is not None and info.private_panels
+        return digest_card(copy, listed, facts, self._signer, max_units=units, attach=attach, file=whole, lists=lists)
+
+    async def digest_list(self, digest: Copy, listed: Sequence[Listed], skip: int) -> Card:
+        """The list of a digest from one of its places on; on a thread where what it shows is long."""
+        info = self._infos.get(digest.destination.platform)
+        units = info.max_text_units if info else SMALLEST_UNITS
+        make = partial(list_card, digest, listed, self._signer, skip=skip, max_units=units)
+        if any(aside.is_long(each.row) for each in page_of(listed, skip)[0]):
+            return await asyncio.to_thread(make)
+        return make()
 
     async def _listed(self, digest_id: str) -> list[Listed]:
         digest = await self._store.get(Copy, digest_id)
@@ -123,12 +135,13 @@ class Maker:
         return Facts(
             now=self._clock.now(),
             title=self.title,
-            prefix=info.command_prefix if info else "/",
+            prefix=info.prefix_at(copy.destination) if info else "/",
             parent=await self._parent(row) if row.kind == "child" else None,
             next_of=await self._other(row, row.next_of),
             denied_like=await self._other(row, row.denied_like) if row.outcome is None else None,
             console=self._console,
             profile=self._profiles.get(row.profile),
+            ticks=info.ticks if info else True,
         )
 
     async def _other(self, row: ApprovalRequest, request_id: str | None) -> ApprovalRequest | None:

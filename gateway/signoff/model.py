@@ -185,6 +185,24 @@ class Execution(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True)
     exit_code: int | None = None
 
 
+class Covered(Struct, frozen=True, gc=False):
+    """The standing approval that answered a request, as it was then."""
+
+    scope: Literal["session", "always", "time_box"]
+    label: str
+    until: datetime | None = None
+    """When its time box ends."""
+
+
+class Alike(Struct, frozen=True, gc=False):
+    """Those that were approved with their leader, on the leader's row: its card tells how all of them went."""
+
+    states: dict[str, int]
+    """How many of them stand in each state of execution. The leader itself is not counted."""
+    since: int
+    """The leader's `card_version` that shows the decision; newer ones show only how the runs go."""
+
+
 class ApprovalRequest(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """One question about one action: the row that every race is decided on."""
 
@@ -245,6 +263,10 @@ class ApprovalRequest(Struct, frozen=True, gc=False, kw_only=True, omit_defaults
     """15 s after the first attempt to send: by then a copy must have been accepted."""
     extended: bool = False
     """An opened panel stretches the window once."""
+    stretched_s: float = 0.0
+    """How much longer than `timeout_s` people let the window last."""
+    lease_s: float | None = None
+    """How long its agent's turn could be silent, where it was silent for longer."""
     outcome: Outcome | None = None
     choice: str | None = None
     cause: str | None = None
@@ -256,6 +278,8 @@ class ApprovalRequest(Struct, frozen=True, gc=False, kw_only=True, omit_defaults
     decided_copy: str | None = None
     """The copy whose tap decided, so that this one need not say where."""
     grant_id: str | None = None
+    covered: Covered | None = None
+    """Where a standing approval answered: how wide that one is."""
     leader_id: str | None = None
     """Set on a follower: the request whose card it waits on."""
     follow_no: int = 0
@@ -268,6 +292,8 @@ class ApprovalRequest(Struct, frozen=True, gc=False, kw_only=True, omit_defaults
     """How many runs the card counted when the request ended, its own included."""
     runs: int = 1
     """How many runs the answer allowed or refused, its own included."""
+    alike: Alike | None = None
+    """On a leader: those that were approved with it."""
     coalesce_key: str = ""
     card_version: int = 0
     """Goes up with each change a card must show."""
@@ -307,6 +333,9 @@ class ApprovalRequest(Struct, frozen=True, gc=False, kw_only=True, omit_defaults
     warnings: tuple[str, ...] = ()
     delivered_to: tuple[Destination, ...] = ()
     delivery_error: str | None = None
+    """Why a card could not be delivered, in the words of the platform that was tried last."""
+    refused_by: Destination | None = None
+    """The place that refused the card with that error; null where none answered."""
     execution: Execution = Execution()
     claim_by: datetime | None = None
     """An unclaimed approval lapses then; a claim without a turn and result becomes unknown then."""
@@ -344,6 +373,9 @@ class Session(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Why it was closed or last stopped, for what is submitted later."""
     ended_by: Actor | None = None
     """Who closed or stopped it."""
+    stopped_at: datetime | None = None
+    """When it was last stopped, started anew or closed: a child that was made before is over, also one that asks for
+    the first time."""
     bypass_until: datetime | None = None
     """Nothing is asked in it until then."""
     bypass_by: Actor | None = None

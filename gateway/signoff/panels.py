@@ -37,12 +37,13 @@ def _more_panel(row: ApprovalRequest, copy: Copy, facts: Facts, signer: Signer) 
     if row.unread_file:
         lines.append(t("fact.only_once", file=safe_name(row.unread_file)))
     rows: list[tuple[Button, ...]] = []
+    breadth = shown(row.breadth, prose=True)
     if "session" in choices:
-        breadth = shown(row.breadth, prose=True)
         lines.append(t("panel.session", breadth=breadth))
+        rows.append((button(row, copy, signer, "session", t("button.session", label=row.label)),))
+    if "session" in choices or BOX in choices:
         # The length, for a panel may be answered long after it was drawn.
         lines.append(t("panel.time_box", breadth=breadth, duration=window(BOX_S)))
-        rows.append((button(row, copy, signer, "session", t("button.session", label=row.label)),))
         box = t("button.time_box", duration=window(BOX_S), label=row.label)
         rows.append((button(row, copy, signer, BOX, box),))
     if "always" in choices:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Literal, cast, get_args
 
 from msgspec import Struct
 
-from signoff.context import Context, current, made
+from signoff.context import Context, current, made, within
 from signoff.errors import InvalidInput
 from signoff.ids import new_id
 from signoff.judging import NO_CONTEXT_SETTING
-from signoff.model import ApprovalRequest, Session, SessionKind
-from signoff.presence import JOBS
+from signoff.model import ApprovalRequest, Session, SessionKind, replace
+from signoff.presence import JOBS, misplaced
+from signoff.routing import MAX_PARENTS
 from signoff.rows import NO_CONTEXT, joined
 from signoff.sessions import Declaration, Sessions
 
@@ -66,12 +69,14 @@ def asker_of(
         session_id=bound,
         turn_id=turn_id or context.turn_id,
         tool_call_id=tool_call_id or context.tool_call_id,
-        context=context if session_id is None and context.kind is not None else None,
+        context=context if context.kind is not None else None,
     )
 
 
-async def declared(sessions: Sessions, asker: Asker) -> None:
-    """Declare the session that is asked in, and those above it, where nobody ever did. One that was closed stays so.
+async def declared(sessions: Sessions, asker: Asker) -> Asker:
+    """Declare the session that is asked in, and those above it, where nobody ever did, and who asks in it. One that was
+    closed stays so, but for a child that is made again. One that is over while a later one goes on under its name asks
+    in a session of its own, which is closed.
 
     Raises `DestinationNotAllowed` for a place that the gateway does not serve, `InvalidInput` (also for a job that is
     bound under the id of a session which is none), `SessionNotFound`.
@@ -80,34 +85,38 @@ async def declared(sessions: Sessions, asker: Asker) -> None:
         known = await sessions.known(asker.profile, NO_CONTEXT)
         if known is None or known.closed_at is not None:
             await sessions.declare(asker.profile, Declaration(session_id=NO_CONTEXT), None)
-        return
-    for context in reversed(_line(asker.context)):
-        name = context.session_id or asker.session_id
+        return asker
+    above: Session | None = None
+    line: dict[str, Session] = {}
+    for each in reversed(_line(asker.context)):
+        name = each.session_id or asker.session_id
+        over = above is not None and above.closed_at is not None
+        # Where a later one goes on under the name of the one above, that is not whose child this is.
+        context = replace(each, parent=above.session_id) if above is not None and over else each
         known = await sessions.known(asker.profile, name)
-        if known is not None and context.kind in JOBS and known.kind not in (*JOBS, "child"):
-            # There it would be asked about and wait, and a job never does.
-            raise InvalidInput(
-                f"Session {name} is declared as {known.kind}, and a {context.kind} session is bound here: bind it "
-                "under an id of its own, or without one.",
-                param="session_id",
-            )
-        if known is None:
+        await _check_job(sessions, asker.profile, name, context, known, line)
+        found = known
+        if found is None or over or _made_elsewhere(context, found):
             declaration = _declaration(sessions, asker.profile, name, context)
-            await sessions.declare(asker.profile, declaration, None, only_new=True)
-            own = made(name)
-            if own is not None:
-                own.when_over(sessions.ender(asker.profile, name, asyncio.get_running_loop()))
+            found = await sessions.declare(asker.profile, declaration, None, only_new=True)
+        above = line[found.session_id] = found
+        if known is None and (own := made(name)) is not None:
+            own.when_over(sessions.ender(asker.profile, name, asyncio.get_running_loop()))
+    return asker if above is None else replace(asker, session_id=above.session_id)
 
 
 async def undeclared(sessions: Sessions, asker: Asker, now: datetime) -> Session | None:
     """A row that stands for a session that would be declared with the first question; None where it is stored.
 
-    For a child it is its nearest parent that is not stored, since that one says where its questions go.
+    For a child it is its nearest parent that is not stored, since that one says where its questions go. Raises
+    `InvalidInput` as `declared` does.
     """
     found: Session | None = None
     for context in _line(asker.context):
         name = context.session_id or asker.session_id
-        if await sessions.known(asker.profile, name) is not None:
+        known = await sessions.known(asker.profile, name)
+        await _check_job(sessions, asker.profile, name, context, known, {})
+        if known is not None:
             break
         facts = _declaration(sessions, asker.profile, name, context)
         found = Session(
@@ -122,10 +131,30 @@ async def undeclared(sessions: Sessions, asker: Asker, now: datetime) -> Session
     return found
 
 
+@contextmanager
+def in_turn(asker: Asker, turn_id: str) -> Iterator[None]:
+    """Bind the turn inside the block, where its session is the bound one; in the name of another session nothing that
+    is bound here asks."""
+    here = asker_of(None, None)
+    if (here.profile, here.session_id) != (asker.profile, asker.session_id):
+        yield
+        return
+    binding = within(turn_id=turn_id)
+    binding.begin()
+    try:
+        yield
+    finally:
+        # It may be left in another task than it was entered in, where nothing was bound.
+        with suppress(ValueError):
+            binding.restore()
+
+
 def tell_outside(row: ApprovalRequest) -> None:
-    """Log what became of a question outside of any session, where no rule decided it."""
+    """Log what became of a question, if it was asked outside of any session and for that reason."""
     setting = row.decided_by[0].setting if row.decided_by else None
-    if setting is not None and setting.startswith(NO_CONTEXT_SETTING):
+    if row.session_id != NO_CONTEXT or setting is None:
+        return
+    if row.outcome != "approved" or setting.startswith(NO_CONTEXT_SETTING):
         log.warning(
             "request %s was asked outside of any session, and %s by %s: name its session_id, or bind one "
             "(signoff.context.bind)",
@@ -152,6 +181,37 @@ def _line(context: Context | None) -> list[Context]:
     return line
 
 
+def _made_elsewhere(context: Context, known: Session) -> bool:
+    """Whether a child may be another one than the stored one of its name: below another session, or before its end."""
+    if context.made_at is None or known.kind != "child":
+        return False
+    if known.parent != context.parent or known.closed_at is not None:
+        return True
+    return known.stopped_at is not None and context.made_at <= known.stopped_at
+
+
+async def _check_job(
+    sessions: Sessions, profile: str, name: str, context: Context, known: Session | None, line: Mapping[str, Session]
+) -> None:
+    """Refuse a job that is bound under the id of a session which is none, or is to be the child of one. What `line`
+    holds is read already."""
+    if context.kind is None or context.kind not in JOBS:
+        return
+    root = known
+    if root is None and context.parent is not None:
+        root = line.get(context.parent) or await sessions.known(profile, context.parent)
+    if root is None:
+        return
+    for _ in range(MAX_PARENTS):
+        above = root.parent and (line.get(root.parent) or await sessions.known(profile, root.parent))
+        if not above:
+            break
+        root = above
+    why = misplaced(context.kind, name, "child" if known is None else known.kind, root.kind)
+    if why is not None:
+        raise InvalidInput(why, param="session_id")
+
+
 def _unnamed(context: Context) -> str:
     """The id of a session of which only the environment speaks, and without a name: the same in the whole process."""
     facts = joined(_PROCESS, context.kind or "", str(context.destination or ""), context.user_id or "")
@@ -170,4 +230,5 @@ def _declaration(sessions: Sessions, profile: str, session_id: str, context: Con
         user_id=context.user_id,
         parent=context.parent,
         parent_turn=context.above.turn_id if context.above is not None else None,
+        made_at=context.made_at,
     )

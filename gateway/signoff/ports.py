@@ -170,6 +170,11 @@ class Inbox(Protocol):
         """A chat got a new id; open cards are posted anew there."""
         ...
 
+    async def left(self, place: Destination, why: str) -> None:
+        """A chat with its threads, or one thread, can be answered in no more: it was deleted, or we were removed. `why`
+        is for people, such as "the bot was removed from the chat". What nobody else can answer goes to the fallback."""
+        ...
+
     async def load(self, name: str) -> str | None:
         """A small durable value of the adapter's own (an offset), by name."""
         ...
@@ -190,10 +195,14 @@ class AdapterInfo(Struct, frozen=True, kw_only=True):
     title: str
     """The platform's name for people."""
     command_prefix: str = "/"
+    thread_prefix: str | None = None
+    """What stands before a typed command in a thread, where it cannot be typed there as elsewhere."""
     max_text_units: int = 4096
     """UTF-16 units of one message, after rendering."""
     private_panels: bool = False
     """Panels are shown to one person only, as the answer to a tap; otherwise they are replies that all can see."""
+    ticks: bool = True
+    """A time counts down by itself in a message, in the apps that people have today."""
     dialogs: bool = False
     """A typed reason is asked in a dialog; otherwise by a prompt message. Only with private panels."""
     per_second: float = 30.0
@@ -208,6 +217,12 @@ class AdapterInfo(Struct, frozen=True, kw_only=True):
     resend_ambiguous: bool = True
     """The platform has no idempotency key, so a doubtful send is repeated once, marked. With a key the adapter repeats
     it itself; one that a crash broke off is handed to it again as it was, and must come to the same key."""
+
+    def prefix_at(self, place: Destination, reply_to: str | None = None) -> str:
+        """What stands before a command typed there; `reply_to`: below this message, which may have a thread of its
+        own."""
+        in_thread = place.thread_id is not None or reply_to is not None
+        return self.thread_prefix if in_thread and self.thread_prefix is not None else self.command_prefix
 
 
 class HookRoute(Struct, frozen=True):

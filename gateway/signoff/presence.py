@@ -59,6 +59,21 @@ def kind_of(flags: Flags) -> SessionKind | None:
     return "cli" if flags.interactive else None
 
 
+def misplaced(job: SessionKind, session_id: str, kind: str, root: str | None) -> str | None:
+    """Why a job may not ask in a session of this kind, whose outermost parent (itself without one) is of the kind
+    `root`, None if that cannot be told; None where it may. Elsewhere it would be asked about and wait, which it never
+    does. A line of children without an end is asked about nowhere."""
+    if root in (*JOBS, "child"):
+        return None
+    which = f"declared as {kind}"
+    if kind == "child":
+        which = "a child of " + (f"one that is declared as {root}" if root is not None else "one of somebody else")
+    return (
+        f"Session {session_id} is {which}, and a {job} session is bound here: bind it under an id of its own, or "
+        "without one."
+    )
+
+
 def presence(flags: Flags) -> Presence:
     """Who could answer. A terminal counts only where the session is one of a terminal: a chat's question that was put
     on the terminal of whoever started the process would be answered by the wrong person."""

@@ -17,7 +17,7 @@ from msgspec import Struct
 from signoff.changes.deciding import offered
 from signoff.display import shown
 from signoff.elicitation import Elicited, elicited
-from signoff.endings import message, user_summary
+from signoff.endings import forbids, message, refused_message, user_summary
 from signoff.model import (
     Action,
     Actor,
@@ -126,8 +126,9 @@ def record_of(row: ApprovalRequest, now: datetime, *, exact: bool = False) -> di
     return record
 
 
-def approval_of(row: ApprovalRequest, now: datetime, *, exact: bool = False) -> Approval:
-    """The record as a typed row, ready to be encoded. `exact` as for `record_of`."""
+def approval_of(row: ApprovalRequest, now: datetime, *, exact: bool = False, started: bool = False) -> Approval:
+    """The record as a typed row, ready to be encoded. `exact` as for `record_of`; `started`: it is the answer to the
+    claim itself, the only one that says to run the action now."""
     ran = row.execution
     return Approval(
         request_id=row.request_id,
@@ -188,9 +189,19 @@ def approval_of(row: ApprovalRequest, now: datetime, *, exact: bool = False) -> 
         ),
         delivered_to=tuple(map(str, row.delivered_to)),
         delivery_error=row.delivery_error,
-        message=message(row, now),
+        message=message(row, now, started=started),
         user_summary=user_summary(row, now),
     )
+
+
+def claimed_of(row: ApprovalRequest, now: datetime) -> Approval:
+    """The record for who asked and claims by itself: it says to run the action now where the claim was given, and not
+    to run it where an approval could not be claimed any more."""
+    found = approval_of(row, now, exact=True, started=row.may_run)
+    if row.may_run or row.outcome != "approved" or forbids(found.message):
+        return found
+    late = row.claim_by is not None and row.claim_by <= now
+    return replace(found, message=refused_message(row, "lapsed" if late else "cancelled", now))
 
 
 def masked_action(action: Action) -> Action:

@@ -156,7 +156,7 @@ class Reviewer:
         }
         url = f"{settings.base_url.rstrip('/')}/chat/completions"
         headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
-        limit = aiohttp.ClientTimeout(total=settings.timeout_s)
+        limit = aiohttp.ClientTimeout(total=None)  # the caller's is the one
         async with self._session().post(
             url, json=body, headers=headers, timeout=limit, allow_redirects=False
         ) as response:

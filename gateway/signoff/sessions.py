@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
 
-from msgspec import Struct
-
 from signoff.bypass_notes import off_card, on_card
-from signoff.changes import bypassing, expiring, late_children, stopping
+from signoff.changes import bypassing, expiring, stopping
 from signoff.changes.bypassing import DEFAULT_MINUTES, Bypass
 from signoff.changes.common import plus
+from signoff.changes.declaring import Declaration, declare
 from signoff.changes.stopping import Stopped
 from signoff.errors import (
     DestinationNotAllowed,
@@ -34,15 +33,16 @@ from signoff.model import (
     Destination,
     Notifier,
     Session,
-    SessionKind,
     Turn,
     replace,
 )
 from signoff.ports import Store, Tx
-from signoff.routing import MAX_PARENTS, UNATTENDED, mode_setting
+from signoff.routing import UNATTENDED, mode_setting
 from signoff.rows import NO_CONTEXT, place_key, session_key
 from signoff.settings import AgentSettings, Profile
 from signoff.wording import t
+
+__all__ = ["MAX_ID_CHARS", "MAX_LEASE_S", "MIN_LEASE_S", "Declaration", "Sessions"]
 
 log = logging.getLogger(__name__)
 
@@ -52,18 +52,6 @@ platforms have some 20."""
 MIN_LEASE_S, MAX_LEASE_S, DEFAULT_LEASE_S = 2.0, 3600.0, 60.0
 NOTIFIER_GRACE_S = 30.0
 """A notifier whose connection dropped counts as attached for this long."""
-
-
-class Declaration(Struct, frozen=True, kw_only=True):
-    """What an agent says of its session. It may only name what its registration allows."""
-
-    session_id: str
-    kind: SessionKind = "api"
-    destination: Destination | None = None
-    user_id: str | None = None
-    parent: str | None = None
-    parent_turn: str | None = None
-    """The parent's turn that a child was made in, where the embedding program says so; else the one that is open."""
 
 
 class Sessions:
@@ -95,7 +83,7 @@ class Sessions:
         self._check_place(profile_name, declaration)
         if (declaration.kind == "child") != (declaration.parent is not None):
             raise InvalidInput("A child session names its parent, and only a child does.", param="parent")
-        change = partial(_declare, profile=profile_name, declaration=declaration, agent=agent, only_new=only_new)
+        change = partial(declare, profile=profile_name, declaration=declaration, agent=agent, only_new=only_new)
         return await self._store.transact(expiring.used(change, profile, declaration.session_id))
 
     def serves(self, profile: str, place: Destination) -> bool:
@@ -356,101 +344,6 @@ def stopping_session(tx: Tx, profile: str, session_id: str, agent: str | None) -
     if session is None or session.closed_at is not None or (agent is not None and session.agent != agent):
         raise SessionNotFound
     return session
-
-
-def _declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None, *, only_new: bool = False) -> Session:
-    known = tx.get(Session, session_key(profile, declaration.session_id))
-    if known is not None and only_new:
-        return known
-    if known is not None and agent is not None and known.agent != agent:
-        raise SessionNotFound
-    if only_new and declaration.parent is not None:
-        ended = late_children.ended_before(tx, profile, declaration.parent, declaration.parent_turn)
-        if ended is not None:
-            return _ended_child(tx, profile, declaration, *ended)
-    same_child = known is not None and known.closed_at is None and known.parent == declaration.parent
-    parent_turn = known.parent_turn if known is not None and same_child else None
-    if declaration.parent is not None:
-        _check_line(tx, profile, declaration, agent, known)
-    if declaration.parent is not None and not same_child:
-        turns = tx.find(Turn, "open_session", session_key(profile, declaration.parent))
-        parent_turn = declaration.parent_turn or (turns[-1].turn_id if turns else None)
-    session = Session(
-        profile=profile,
-        session_id=declaration.session_id,
-        kind=declaration.kind,
-        agent=agent if agent is not None or known is None else known.agent,
-        destination=declaration.destination,
-        user_id=declaration.user_id,
-        parent=declaration.parent,
-        parent_turn=parent_turn,
-        generation=known.generation + (known.closed_at is not None) if known else 0,
-        created_at=known.created_at if known else tx.now,
-        bypass_until=known.bypass_until if known else None,
-        bypass_by=known.bypass_by if known else None,
-        bypass_place=known.bypass_place if known else None,
-        bypass_message=known.bypass_message if known else None,
-        seen_at=known.seen_at if known else None,
-        ends_at=known.ends_at if known else None,
-    )
-    tx.put(session)
-    return session
-
-
-def _ended_child(tx: Tx, profile: str, declaration: Declaration, cause: Cause, by: Actor | None) -> Session:
-    """A child that is declared when it is over already: what it asks is born cancelled with this cause."""
-    session = Session(
-        profile=profile,
-        session_id=declaration.session_id,
-        kind="child",
-        user_id=declaration.user_id,
-        parent=declaration.parent,
-        parent_turn=declaration.parent_turn,
-        created_at=tx.now,
-        closed_at=tx.now,
-        cause=cause,
-        ended_by=by,
-    )
-    tx.put(session)
-    return session
-
-
-def _check_line(tx: Tx, profile: str, declaration: Declaration, agent: str | None, known: Session | None) -> None:
-    """Refuse a parent that no person can be found above, or that would make a line of children too long."""
-    parent = declaration.parent
-    above = 0
-    while parent is not None:
-        above += 1
-        if parent == declaration.session_id:
-            raise InvalidInput("A session cannot descend from itself; name another parent.", param="parent")
-        if above > MAX_PARENTS:
-            raise _too_deep()
-        session = tx.get(Session, session_key(profile, parent))
-        if above == 1 and (session is None or (agent is not None and session.agent != agent)):
-            raise SessionNotFound
-        if session is None or session.closed_at is not None:
-            raise InvalidInput(
-                "A session above this one was closed; name a parent that is open, or declare it anew.", param="parent"
-            )
-        parent = session.parent if session.kind == "child" else None
-    if known is not None and known.parent != declaration.parent:
-        _check_below(tx, known, MAX_PARENTS - above)
-
-
-def _check_below(tx: Tx, session: Session, levels: int) -> None:
-    """Refuse to move a session whose own children reach more than `levels` below it."""
-    row = [session.session_id]
-    for _ in range(levels + 1):
-        row = [c.session_id for name in row for c in tx.find(Session, "parent", session_key(session.profile, name))]
-        if not row:
-            return
-    raise _too_deep()
-
-
-def _too_deep() -> InvalidInput:
-    return InvalidInput(
-        f"A session can have at most {MAX_PARENTS} others above it; name a parent further up.", param="parent"
-    )
 
 
 def _own_turn(tx: Tx, profile: str, turn_id: str, agent: str | None) -> Turn:

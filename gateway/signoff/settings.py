@@ -55,7 +55,10 @@ class ApprovalSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     unattended_mode: UnattendedMode = "deny"
     single_query_mode: UnattendedMode = "deny"
     deny: tuple[str, ...] = ()
+    protect_instructions: bool = True
+    protected_files: tuple[str, ...] = ()
     unknown_commands: UnknownCommands = "verbs"
+    loose_words: bool = False
     smart: SmartSettings = SmartSettings()
     also_to: tuple[Destination, ...] = ()
     fallback_destination: Destination | None = None

@@ -96,10 +96,11 @@ def _ways(row: ApprovalRequest) -> tuple[Way, ...]:
     if "once_all" in choices:
         sentence = t("panel.once_all", count=runs)
         found.append(Way(choice="once_all", label=t("button.once_all", count=runs), sentence=sentence))
+    breadth = shown(row.breadth, prose=True)
     if "session" in choices:
-        breadth = shown(row.breadth, prose=True)
         label = t("button.session", label=row.label)
         found.append(Way(choice="session", label=label, sentence=t("panel.session", breadth=breadth)))
+    if "session" in choices or BOX in choices:
         label = t("button.time_box", duration=window(BOX_S), label=row.label)
         sentence = t("panel.time_box", breadth=breadth, duration=window(BOX_S))
         found.append(Way(choice=BOX, label=label, sentence=sentence))
@@ -130,6 +131,5 @@ def _form(row: ApprovalRequest) -> tuple[FormField, ...]:
 
 
 def _form_field(field: Field) -> FormField:
-    # On one line and short, for what a terminal wraps would stand there like words of our own.
-    label = safe_name(field.title or field.name).replace("\n", " ")
+    label = safe_name(field.title or field.name)  # short, for what a terminal wraps would look like words of our own
     return FormField(field=field, label=label, hint=shown(field_line(field), prose=True))

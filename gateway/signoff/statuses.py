@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
+from signoff.changes.alike import states_of
 from signoff.changes.common import RUNNING_AFTER_S, plus
 from signoff.display import shown
 from signoff.durations import clock, duration, window
@@ -17,13 +19,14 @@ from signoff.wording import (
     blocked_text,
     cause_words,
     claim_window_s,
-    delivery_error,
     first_operand,
+    grant_origin,
     no_word,
     people,
     person_name,
     safe_name,
     t,
+    undelivered,
     window_s,
 )
 
@@ -36,6 +39,17 @@ MARKS = {
     "blocked": "⛔",
     "staged": "⏹",
 }
+WORDS = {
+    "failed": "failed",
+    "claimed": "running",
+    "none": "not_started",
+    "not_run": "not_run",
+    "unknown": "unknown",
+    "lapsed": "lapsed",
+}
+"""Of several runs: the word for each state but success, which comes first, in their order."""
+ALL_ALIKE = ({"not_run"}, {"lapsed"}, {"unknown"})
+"""Where all of several runs ended so, one sentence tells it of all."""
 
 
 def status_blocks(
@@ -55,7 +69,7 @@ def status_blocks(
         *[Span(f" · {part}") for part in tail[1:]],
     ]
     lines = [Block("text", tuple(spans))]
-    lines += [Block("text", (Span(line),)) for line in _after_lines(row, now, prefix)]
+    lines += [Block("text", (Span(line),)) for line in after_lines(row, now, prefix)]
     return tuple(lines)
 
 
@@ -72,7 +86,7 @@ def _vote_lines(row: ApprovalRequest, now: datetime) -> tuple[Block, ...]:
 def _verdict(row: ApprovalRequest, now: datetime, title: PlaceTitle, here: str) -> tuple[str, list[str]]:
     """The bold verdict; then where it was given, and the segments behind the clock."""
     if row.outcome == "approved":
-        return approved_text("verdict.approved", row, now), [_via(row, title, here)]
+        return approved_text("verdict.approved", row, now), [grant_origin(row, now) or _via(row, title, here)]
     if row.outcome == "denied":
         name, table = people(row.decided_by), f"verdict.{no_word(row)}"
         not_run = _not_run(row)
@@ -91,12 +105,7 @@ def _verdict(row: ApprovalRequest, now: datetime, title: PlaceTitle, here: str) 
         key, values = cause_words(row, now)
         return t("verdict.cancelled"), ["", t(f"ending.cancelled.{key}", **values), *_not_run(row)]
     if row.outcome == "notify_failed":
-        place = title(row.destinations[0].platform) if row.destinations else ""
-        why = (
-            t("ending.notify_failed.refused", place=place, cause=delivery_error(row))
-            if place
-            else t("ending.notify_failed.no_place")
-        )
+        why = undelivered("ending.notify_failed", row, title)
         return t("verdict.notify_failed"), ["", why, t("ending.nobody_asked"), *_not_run(row)]
     if row.outcome == "staged":
         return t("verdict.staged"), ["", t("ending.staged", id=row.kept_short or row.short_id)]
@@ -121,7 +130,7 @@ def _via(row: ApprovalRequest, title: PlaceTitle, here: str) -> str:
     return t(f"via.{by.via}") if by.via else ""
 
 
-def _after_lines(row: ApprovalRequest, now: datetime, prefix: str) -> list[str]:
+def after_lines(row: ApprovalRequest, now: datetime, prefix: str) -> list[str]:
     """The lines under the verdict: the reason, the grant, the execution."""
     if row.outcome == "denied" and row.repeat_of:
         return [t("status.ask_again", id=row.repeat_short, prefix=prefix)]
@@ -133,10 +142,9 @@ def _after_lines(row: ApprovalRequest, now: datetime, prefix: str) -> list[str]:
             lines.append(t("status.asked_after", clock=clock(row.asked_after, now=now)))
         return lines
     if row.outcome == "blocked":
-        by = row.decided_by[0] if row.decided_by else Actor(type="policy")
-        if by.rule == PROTECTED_KEY:
-            return []
-        return [t("status.setting_lift") if by.setting else t("status.no_lift")]
+        return _lift_lines(row)
+    if row.outcome == "notify_failed" and row.destinations:
+        return [t("status.mend", mend=t("mend.refused" if row.refused_by is not None else "mend.silent"))]
     if row.outcome != "approved":
         return []
     lines = []
@@ -144,20 +152,56 @@ def _after_lines(row: ApprovalRequest, now: datetime, prefix: str) -> list[str]:
     if row.grant_id and by_person:
         lines.append(t("status.grant_ends", grant=row.grant_id, prefix=prefix))
     started = row.execution.claimed_at
-    if row.execution.state == "claimed" and started is not None and now < plus(started, RUNNING_AFTER_S):
+    if set(states_of(row)) == {"claimed"} and started is not None and now < plus(started, RUNNING_AFTER_S):
         return lines  # most actions are over before anybody could read that they run
-    return [*lines, execution_line(row, now)]
+    return [*lines, runs_line(row, now)]
+
+
+def _lift_lines(row: ApprovalRequest) -> list[str]:
+    """Whether anything could let a blocked action run; a protected file only waits for a session with people in it."""
+    by = row.decided_by[0] if row.decided_by else Actor(type="policy")
+    if by.rule == PROTECTED_KEY:
+        return []
+    return [t("status.setting_lift") if by.setting else t("status.no_lift")]
+
+
+def runs_line(row: ApprovalRequest, now: datetime) -> str:
+    """The second fact: what became of all that was approved with the answer to `row`, which may be several runs."""
+    states = states_of(row)
+    if row.alike is None or isinstance(row.action, Elicitation) or set(states) in ALL_ALIKE:
+        return execution_line(row, now)
+    if set(states) == {"none"}:
+        if row.claim_by is None:
+            return t("status.waiting_for_start_no_end", agent=agent_name(row))
+        return t("status.waiting_for_starts", agent=agent_name(row), clock=clock(row.claim_by, now=now))
+    if set(states) <= {"none", "claimed"}:
+        return t("execution.claimed.some", started=states["claimed"], count=sum(states.values()))
+    line = t("digest.results", counts=counted(states))
+    if "unknown" in states:
+        line = f"{line} {t('execution.some_unknown', host=_host(row))}"
+    return f"⚠️ {line}" if "failed" in states or "unknown" in states else line
+
+
+def counted(states: Mapping[str, int]) -> str:
+    """How many runs stand how, by their states of execution: `Succeeded 95, failed 2, running 1`."""
+    words = [t("digest.result.succeeded", count=states.get("succeeded", 0))]
+    words += [t(f"digest.result.{word}", count=states[state]) for state, word in WORDS.items() if states.get(state)]
+    return ", ".join(words)
+
+
+def _host(row: ApprovalRequest) -> str:
+    return safe_name(row.host) if row.host else t("who.host")
 
 
 def execution_line(row: ApprovalRequest, now: datetime) -> str:
-    """The second fact: what became of an approved action."""
+    """What became of this one approved action."""
     execution = row.execution
     if isinstance(row.action, Elicitation) and execution.state in ("none", "claimed", "succeeded", "unknown"):
         return _answer_line(row, now)
     kept = run_line(row, now) if row.stages is not None else ""
     if kept:
         return kept
-    host = safe_name(row.host) if row.host else "its host"
+    host = _host(row)
     if execution.state == "none":
         if row.claim_by is None:
             return t("status.waiting_for_start_no_end", agent=agent_name(row))

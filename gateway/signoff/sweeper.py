@@ -63,14 +63,17 @@ class Sweeper:
         waiters: Waiters,
         *,
         profiles: Mapping[str, Profile] | None = None,
+        alone: bool = False,
         on_defect: Callable[[], None] = lambda: None,
         on_failure: Callable[[Exception], None] = lambda error: None,
     ) -> None:
-        """`profiles` say when their sessions expire. `on_defect` is called for each row that had to be skipped,
-        `on_failure` for each round the store failed."""
+        """`profiles` say when their sessions expire. `alone`: while this one has the store open, no other gateway can
+        be up. `on_defect` is called for each row that had to be skipped, `on_failure` for each round the store
+        failed."""
         self._store = store
         self._clock = clock
         self._waiters = waiters
+        self._alone = alone
         self._settings = {name: profile.sessions for name, profile in (profiles or {}).items()}
         self._wake = asyncio.Event()
         self._next: datetime | None = None
@@ -89,9 +92,10 @@ class Sweeper:
         now = self._clock.now()
         beat = await self._store.get(Note, HEARTBEAT)
         down = now - datetime.fromisoformat(beat.value) if beat else timedelta(0)
-        # Within a heartbeat another process may be up. Beyond it the whole time is made up for, since how much of the
-        # last beat's period the gateway still lived is not known and no window may be cut.
-        self.down = down if down > timedelta(seconds=HEARTBEAT_S) else timedelta(0)
+        # Within a heartbeat another process may be up, unless this one is alone. Beyond it the whole time is made up
+        # for, since how much of the last beat's period the gateway still lived is not known and no window may be cut.
+        least = timedelta(0) if self._alone else timedelta(seconds=HEARTBEAT_S)
+        self.down = down if down > least else timedelta(0)
         by = min(self.down, MAX_SHIFT)
         if by > timedelta(0):
             far = now + timedelta(days=36500)

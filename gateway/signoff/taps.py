@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Protocol
 
 from signoff import drills
+from signoff.answers import not_offered
 from signoff.authorize import Refused, groups_on, listed_on, person_may
 from signoff.broker import Broker
 from signoff.cards import REASONS, reason_cut
 from signoff.catching_up import CatchUps
 from signoff.changes import tapping
 from signoff.changes.common import RUN_AGAIN, unsure
+from signoff.changes.digests import Listed
 from signoff.changes.repeats import ASK_AGAIN
 from signoff.changes.tapping import Button, Meaning
 from signoff.clipping import REASON_UNITS
@@ -41,6 +44,10 @@ class PanelMaker(Protocol):
 
     async def card(self, copy: Copy, row: ApprovalRequest | None, *, attach: bool) -> Card:
         """What a copy shows."""
+        ...
+
+    async def digest_list(self, digest: Copy, listed: Sequence[Listed], skip: int) -> Card:
+        """The list of a digest from one of its places on."""
         ...
 
 
@@ -187,7 +194,7 @@ class Taps:
                 partial(tapping.press, profile=profile, button=button, ruling=ruling)
             )
         except ChoiceNotOffered as error:
-            return Answer(error.message)
+            return Answer(not_offered(error))
         if meaning.status == "unknown" and meaning.copy is None:
             return await self._refuse(profile, tap, "moved", row, t("tap.unknown"))
         if decided is None:
@@ -196,10 +203,11 @@ class Taps:
         if decided.how == "lost":
             await self._note(profile, tap, "late", decided.row)
             return Answer(self._lost(decided.row, tap, info), lost=True)
-        return Answer(done_answer(decided, now, info.command_prefix))
+        return Answer(done_answer(decided, now, info.prefix_at(tap.destination)))
 
     def _lost(self, row: ApprovalRequest, tap: Tap, info: AdapterInfo) -> str:
-        return lost_answer(row, tap.person, self._clock.now(), platform_title=self._title, prefix=info.command_prefix)
+        prefix = info.prefix_at(tap.destination)
+        return lost_answer(row, tap.person, self._clock.now(), platform_title=self._title, prefix=prefix)
 
     async def _late(self, profile: str, meaning: Meaning, tap: Tap, info: AdapterInfo) -> Answer | None:
         """The answer for a button that means nothing any more, which is recorded; None for a live one of a pending
@@ -236,7 +244,7 @@ class Taps:
         info: AdapterInfo,
     ) -> Answer:
         if choice == "undo":
-            return await self._undo(profile, button, actor, row, info)
+            return await self._undo(profile, button, actor, row, info.prefix_at(tap.destination))
         if choice == DID_RUN:
             meaning, told = await self._kept.did_run(profile, button, actor)
             return told or await self._late(profile, meaning, tap, info) or Answer(t("tap.unknown"))
@@ -317,9 +325,7 @@ class Taps:
         moved = before.row is not None and before.row.expires_at != row.expires_at
         return Answer(t("tap.extended", clock=until) if moved else t("tap.extend_limit", clock=until))
 
-    async def _undo(
-        self, profile: str, button: Button, actor: Actor, row: ApprovalRequest, info: AdapterInfo
-    ) -> Answer:
+    async def _undo(self, profile: str, button: Button, actor: Actor, row: ApprovalRequest, prefix: str) -> Answer:
         try:
             await self._broker.undo(profile, row.request_id, actor)
         except NotPermitted:
@@ -330,7 +336,7 @@ class Taps:
             if started is None:
                 return Answer(t("tap.undo_ended"))
             when = clock_text(started, now=self._clock.now())
-            return Answer(t("tap.undo_late", agent=agent_name(fresh), clock=when, prefix=info.command_prefix))
+            return Answer(t("tap.undo_late", agent=agent_name(fresh), clock=when, prefix=prefix))
         return Answer(t("tap.undone"))
 
     # --- typed reasons -----------------------------------------------------------------------
@@ -351,10 +357,10 @@ class Taps:
         decided = await self._broker.decide(
             profile, row.request_id, "deny", allowed.actor, reason=reason or None, copy_id=prompt.parent_copy
         )
-        now = self._clock.now()
+        now, prefix = self._clock.now(), info.prefix_at(message.destination, message.reply_to)
         if decided.how == "lost":
-            return lost_answer(decided.row, message.person, now, platform_title=self._title, prefix=info.command_prefix)
-        told = done_answer(decided, now, info.command_prefix)
+            return lost_answer(decided.row, message.person, now, platform_title=self._title, prefix=prefix)
+        told = done_answer(decided, now, prefix)
         return f"{told} {t('tap.done.reason_too_long', count=hidden)}" if hidden else told
 
     async def _prompt(self, profile: str, message: Message) -> Copy | None:

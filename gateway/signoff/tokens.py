@@ -44,6 +44,7 @@ CHOICES: dict[str, int] = {
     "all_once": 21,
     "all_deny": 22,
     "ask_again": 23,
+    "list": 24,
     "seen": 40,
     "want_asked": 41,
     "did_run": 42,

@@ -36,9 +36,10 @@ from signoff.model import (
     SessionKind,
 )
 from signoff.operands import collected_again
-from signoff.placing import Asker, NoContext, asker_of, declared, profile_of, tell_outside, undeclared
+from signoff.placing import Asker, NoContext, asker_of, declared, in_turn, profile_of, tell_outside, undeclared
 from signoff.ports import Clock, Store
-from signoff.record import Approval, approval_of
+from signoff.record import Approval, approval_of, claimed_of
+from signoff.reports import Reports
 from signoff.rows import turn_key
 from signoff.sessions import Declaration, Sessions
 from signoff.showing import card_for
@@ -60,6 +61,7 @@ class Verbs(ActionVerbs):
     broker: Broker
     sessions: Sessions
     store: Store
+    reports: Reports
     no_context: NoContext
 
     # --- asking ------------------------------------------------------------------------------
@@ -85,8 +87,7 @@ class Verbs(ActionVerbs):
         names as `operands` are read again before the claim. Cancelling the caller withdraws the question. Raises
         `InvalidInput`, `SessionNotFound`, `TurnNotFound`, `ClaimRefused`.
         """
-        asker = self._asker(profile, session_id, turn_id, tool_call_id)
-        await declared(self.sessions, asker)
+        asker = await declared(self.sessions, self._asker(profile, session_id, turn_id, tool_call_id))
         ask = Ask(
             action=decode_action(action) if isinstance(action, dict) else action,
             session_id=asker.session_id,
@@ -99,13 +100,11 @@ class Verbs(ActionVerbs):
             host=host,
             no_context=self.no_context if asker.no_context else None,
         )
-        outside = asker.no_context
         asked = self.broker.ask(asker.profile, ask, recollect=_recollect)
         del action, ask, asker  # this frame lives as long as the question waits
         row = await asked
-        if outside:
-            tell_outside(row)
-        return self._shown(row)
+        tell_outside(row)
+        return claimed_of(row, self.clock.now())
 
     async def elicit(
         self,
@@ -122,6 +121,7 @@ class Verbs(ActionVerbs):
     ) -> Elicited:
         """Put a tool server's question to a person: `accept` with the content, `decline` where a person said no,
         `cancel` for all else. `schema` is a flat JSON schema as MCP allows it; `url` is a page to open instead.
+        What was accepted comes from here, also while the store cannot keep that it was handed over.
 
         Raises what `request` raises, and `InvalidInput` for a form that nobody could fill in or a page that cannot be
         shown.
@@ -136,7 +136,8 @@ class Verbs(ActionVerbs):
             profile=profile,
         )
         if record.may_run:
-            await self.result(record.request_id, "succeeded", profile=profile)
+            report = partial(self.result, record.request_id, "succeeded", profile=profile)
+            await self.reports.saved(record, report)
         return taken(record.elicitation, may_run=record.may_run)
 
     async def check(
@@ -197,7 +198,8 @@ class Verbs(ActionVerbs):
     ) -> Approval:
         """Start an approved action, once. Raises `ClaimRefused`, `RequestNotFound`."""
         claim_id = claim_id or new_id("claim")
-        return self._shown(await self.broker.claim(self._tenant(profile), request_id, digest, claim_id, operands))
+        row = await self.broker.claim(self._tenant(profile), request_id, digest, claim_id, operands)
+        return claimed_of(row, self.clock.now())
 
     async def result(
         self,
@@ -262,7 +264,7 @@ class Verbs(ActionVerbs):
 
     async def pending(self, *, profile: str | None = None) -> list[Approval]:
         """What waits in the profile, oldest first."""
-        return [self._shown(row) for row in await self.broker.pending(self._tenant(profile))]
+        return [self._shown(row) for row in await self.broker.pending(self._tenant(profile), limit=None)]
 
     async def grants(self, *, profile: str | None = None) -> list[Grant]:
         """The live grants, oldest first."""
@@ -320,18 +322,23 @@ class Verbs(ActionVerbs):
         self, session_id: str | None = None, *, lease_s: float = 60.0, profile: str | None = None
     ) -> AsyncIterator[OpenTurn]:
         """A turn that lives as long as the block, and ends with the right cause. Its `waited_s` tells how long it
-        waited for people. Without `session_id` it is one of the bound session; `signoff.context.within` binds the turn
-        itself. Raises `SessionNotFound`, and `InvalidInput` where no session is named or bound."""
+        waited for people. Without `session_id` it is one of the bound session, and in the bound session it is itself
+        bound inside the block: what is asked there is asked in it. Raises `SessionNotFound`, and `InvalidInput` where
+        no session is named or bound."""
         asker = self._asker(profile, session_id)
         if asker.no_context:
             raise InvalidInput("Which session? Give session_id, or bind one (signoff.context).", param="session_id")
-        await declared(self.sessions, asker)
+        asker = await declared(self.sessions, asker)
         turn = await self.sessions.open_turn(asker.profile, asker.session_id, lease_s=lease_s)
         cause: Cause = "turn_ended"
         try:
             with self.broker.waiters.metered(turn_key(asker.profile, turn.turn_id)) as meter:
                 async with self.broker.keep_turn(asker.profile, turn.turn_id):
-                    yield OpenTurn(turn_id=turn.turn_id, session_id=asker.session_id, lease_s=turn.lease_s, meter=meter)
+                    opened = OpenTurn(
+                        turn_id=turn.turn_id, session_id=asker.session_id, lease_s=turn.lease_s, meter=meter
+                    )
+                    with in_turn(asker, turn.turn_id):
+                        yield opened
         except BaseException:
             cause = "turn_interrupted"
             raise

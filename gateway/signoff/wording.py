@@ -11,7 +11,7 @@ from signoff.changes.grants import exact_label, exact_only, time_box
 from signoff.clipping import cut_name
 from signoff.display import REMEMBERED_CHARS, shown, shown_beginning
 from signoff.durations import clock, window
-from signoff.model import Actor, ApprovalRequest, Command, Elicitation, FileWrite, Session
+from signoff.model import Actor, ApprovalRequest, Command, Covered, Elicitation, FileWrite, Session, replace
 from signoff.policy.protected import PROTECTED_KEY
 from signoff.texts import Catalogue
 
@@ -25,7 +25,7 @@ NAME_CHARS = 512
 """Of a name that is longer than what is remembered so much is looked at."""
 
 LEASE_WORDS_S = 60.0
-"""The silence after which an agent is counted as gone, as texts name it."""
+"""The silence after which an agent is counted as gone, as texts name it where the turn's own is not known."""
 
 
 @lru_cache(maxsize=1)
@@ -39,8 +39,8 @@ def t(key: str, /, **values: str | int) -> str:
 
 
 def safe_name(text: str) -> str:
-    """A name out of somebody else's hands: masked, escaped, at most 40 units. Of a very long one only the beginning is
-    looked at.
+    """A name out of somebody else's hands: masked, escaped, on one line, at most 40 units. Of a very long one only the
+    beginning is looked at.
 
     The same few agents, hosts and people stand on every card, so the last ones are remembered.
     """
@@ -48,14 +48,19 @@ def safe_name(text: str) -> str:
 
 
 def _name(text: str) -> str:
-    return cut_name(shown(text, prose=True), note=lambda n: t("clip.hidden_short", count=n)).text
+    return cut_name(_one_line(shown(text, prose=True)), note=lambda n: t("clip.hidden_short", count=n)).text
+
+
+def _one_line(text: str) -> str:
+    """What begins a line on a card is read as words of our own."""
+    return text.replace("\n", " ")
 
 
 _short_name = lru_cache(maxsize=2048)(_name)
 
 
 def _long_name(text: str) -> str:
-    beginning, behind = shown_beginning(text, NAME_CHARS, prose=True), len(text) - NAME_CHARS
+    beginning, behind = _one_line(shown_beginning(text, NAME_CHARS, prose=True)), len(text) - NAME_CHARS
     return cut_name(beginning, note=lambda n: t("clip.hidden_short", count=n), behind_chars=behind).text
 
 
@@ -66,16 +71,16 @@ def person_name(actor: Actor | None) -> str:
     if actor.principal:
         return safe_name(actor.principal)
     if actor.type == "grant":
-        return actor.grant_id or "a grant"
+        return actor.grant_id or t("who.grant")
     if actor.type == "agent":
-        return safe_name(actor.name or "the agent")
+        return safe_name(actor.name) if actor.name else t("who.agent")
     if actor.platform == "local":
-        return f"the operator (uid {actor.user_id})"
+        return t("who.operator", user=actor.user_id or "")
     platform = SHORT_PLATFORMS.get(actor.platform or "", actor.platform or "key")
     account = f"{platform} {actor.user_id or actor.key_id or ''}".strip()
     if actor.name:
-        return t("who.unbound", name=safe_name(actor.name), account=shown(account, prose=True))
-    return shown(account, prose=True)
+        return t("who.unbound", name=safe_name(actor.name), account=safe_name(account))
+    return safe_name(account)
 
 
 def people(actors: tuple[Actor, ...]) -> str:
@@ -88,7 +93,7 @@ def people(actors: tuple[Actor, ...]) -> str:
 
 def agent_name(row: ApprovalRequest) -> str:
     """The agent, for people."""
-    return safe_name(row.agent) if row.agent else "the agent"
+    return safe_name(row.agent) if row.agent else t("who.agent")
 
 
 def by_policy(table: str, by: Actor) -> str:
@@ -129,9 +134,12 @@ def first_operand(row: ApprovalRequest) -> str:
 
 def window_s(row: ApprovalRequest) -> float:
     """How long the question could be answered, in seconds, for texts about a window that passed."""
-    if row.expires_at is None or row.timeout_s is None:
-        return row.timeout_s or 0.0
-    return row.timeout_s
+    return (row.timeout_s or 0.0) + row.stretched_s
+
+
+def silence_s(row: ApprovalRequest) -> float:
+    """How long the agent could be silent before it counted as gone, in seconds."""
+    return LEASE_WORDS_S if row.lease_s is None else row.lease_s
 
 
 def claim_window_s(row: ApprovalRequest) -> float:
@@ -141,9 +149,12 @@ def claim_window_s(row: ApprovalRequest) -> float:
     return round((row.execution.ended_at - row.decided_at).total_seconds())
 
 
-def delivery_error(row: ApprovalRequest) -> str:
-    """Why nobody could be asked, in the platform's words."""
-    return shown(row.delivery_error or "no answer", prose=True)
+def undelivered(table: str, row: ApprovalRequest, title: PlaceTitle) -> str:
+    """Why nobody could be asked, in the card's or the summary's form: a place refused it only where one did."""
+    cause = shown(row.delivery_error or "no answer", prose=True)
+    if row.refused_by is not None:
+        return t(f"{table}.refused", place=title(row.refused_by.platform), cause=cause)
+    return t(f"{table}.silent", cause=cause) if row.destinations else t(f"{table}.no_place")
 
 
 def once_label(row: ApprovalRequest, runs: int) -> str:
@@ -192,10 +203,7 @@ def approved_text(table: str, row: ApprovalRequest, now: datetime) -> str:
     by = row.decided_by[0] if row.decided_by else Actor(type="policy", rule="policy")
     label = row.label
     if by.type == "grant":
-        values: dict[str, str | int] = {"grant": by.grant_id or ""}
-        if table == "summary.approved":
-            values |= {"person": person_name(person_behind(by)), "scope": t("scope.session"), "label": label}
-        return t(f"{table}.grant", **values)
+        return _granted_text(table, row, by, now)
     if by.type == "policy":
         return by_policy(table, by)
     choice = row.choice or "once"
@@ -219,6 +227,32 @@ def approved_text(table: str, row: ApprovalRequest, now: datetime) -> str:
     return t(f"{table}.once", person=name)
 
 
+def _granted_text(table: str, row: ApprovalRequest, by: Actor, now: datetime) -> str:
+    """A summary says all of it; on a card the rest stands behind the verdict."""
+    grant = by.grant_id or ""
+    if table != "summary.approved":
+        return t(f"{table}.grant", grant=grant)
+    person = person_name(person_behind(by))
+    if row.covered is None:
+        return t(f"{table}.grant_only", grant=grant, person=person)
+    return t(f"{table}.grant", grant=grant, person=person, **_wide(row.covered, now))
+
+
+def grant_origin(row: ApprovalRequest, now: datetime) -> str:
+    """Of what a standing approval answered: who gave that, and how wide it is. Empty for all else."""
+    by = row.decided_by[0] if row.decided_by else None
+    if by is None or by.type != "grant" or row.covered is None:
+        return ""
+    return t("ending.grant_origin", person=person_name(person_behind(by)), **_wide(row.covered, now))
+
+
+def _wide(covered: Covered, now: datetime) -> dict[str, str | int]:
+    """The scope and label of a standing approval."""
+    if covered.scope == "time_box" and covered.until is not None:
+        return {"scope": t("scope.time_box", clock=clock(covered.until, now=now)), "label": covered.label}
+    return {"scope": t(f"scope.{covered.scope}"), "label": covered.label}
+
+
 def no_word(row: ApprovalRequest) -> str:
     """The texts of a person's no: a server's question is declined, an action is denied."""
     return "declined" if isinstance(row.action, Elicitation) else "denied"
@@ -233,7 +267,7 @@ def answer_word(row: ApprovalRequest) -> str:
 
 def person_behind(by: Actor) -> Actor:
     """The person behind a grant's actor."""
-    return Actor(type="person", principal=by.principal, name=by.name, platform=by.platform, user_id=by.user_id)
+    return replace(by, type="person", grant_id=None)
 
 
 def cause_words(row: ApprovalRequest, now: datetime, *, with_clock: bool = False) -> tuple[str, dict[str, str | int]]:
@@ -242,7 +276,7 @@ def cause_words(row: ApprovalRequest, now: datetime, *, with_clock: bool = False
     person = row.ended_by if row.ended_by is not None and row.ended_by.type == "person" else None
     values: dict[str, str | int] = {}
     if cause == "requester_gone":
-        values["duration"] = window(LEASE_WORDS_S)
+        values["duration"] = window(silence_s(row))
     if cause == "superseded":
         values["id"] = row.superseded_by or ""
     if cause == "stop_requested" and person is None:

@@ -30,7 +30,10 @@ REPORTS = {
     "every window is one that a timer takes": "#86412",
     "what cannot be delivered fails at once": "#19803",
     "hooks hear of the end of an agent's work": "#14583",
+    "hooks need no wiring": "#54453 #37250 #29483 #29496 #54429",
+    "cards on Slack are Slack's own": "#54522",
     "the tool gate": "#56811 #60550",
+    "the tool gate reads its settings without a copy": "#76194 spfcraze#22",
     "a job beside it moves no question": "#76748",
     "no process-wide variable says who asks": "#35515 #43549 #69740",
     "context travels with the call": "#77022 #43370 #76749 #69566 #58662 #31184 #37935 #4699",
@@ -53,7 +56,7 @@ STATEMENTS = {
     "waiting for a person": "3.4.1 3.4.2",
     "notifiers": "3.6.2",
     "the allowlist": "7.2 7.3 7.5 7.6 7.8",
-    "hooks": "9.1 9.3 9.4 9.5 5.6.1",
+    "hooks": "9.1 9.3 9.4 9.5 5.6.1 5.6.2",
     "each ending has one name everywhere": "13.1.10",
 }
 NUMBERS = [

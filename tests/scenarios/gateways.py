@@ -9,11 +9,13 @@ import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import BinaryIO
 
 from tests.forked import Forked, fork_module
 from tests.ports import free_port
+from tests.scenarios.leaping import FILE
 from tests.scenarios.transport import WAIT_S
 from tests.services.postgres import fresh_database
 
@@ -60,6 +62,7 @@ class GatewayProcess:
         self._process: Forked | asyncio.subprocess.Process | None = None
         self.starts = 0
         """How often it was started."""
+        self._ahead_s = 0.0
 
     @property
     def socket(self) -> Path:
@@ -104,6 +107,19 @@ class GatewayProcess:
             stdout=PIPE,
             stderr=errors,
         )
+
+    def leap(self, seconds: float) -> None:
+        """Move its clock on; it was launched with `--leaps`."""
+        self._ahead_s += seconds
+        # Whenever it reads, it reads a whole number.
+        whole = self.folder / f"{FILE}.whole"
+        whole.write_text(str(self._ahead_s))
+        whole.replace(self.folder / FILE)
+        self.process.send_signal(signal.SIGUSR1)
+
+    def now(self) -> datetime:
+        """What its clock says."""
+        return datetime.now(UTC) + timedelta(seconds=self._ahead_s)
 
     async def stop(self) -> int:
         """End it by SIGTERM; its exit code."""

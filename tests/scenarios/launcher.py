@@ -31,7 +31,6 @@ import msgspec
 
 import signoff.gateway as root
 from signoff import catching_up, dispatcher, executing
-from signoff.changes import catching_up as gathering
 from signoff.changes import staging
 from signoff.config import load_config
 from signoff.console.answering import Answering, Asked
@@ -43,6 +42,7 @@ from signoff.serving import Addresses, run_gateway
 from signoff.stores.open import open_store
 from signoff_adapters.slack import limits
 from tests.scenarios.embedded import open_files
+from tests.scenarios.leaping import LeapingClock
 
 Call = Callable[..., Awaitable[Any]]
 
@@ -137,8 +137,6 @@ def prepare(options: argparse.Namespace) -> None:
     vars(dispatcher)["LEASE_S"] = options.lease
     vars(staging)["LEASE_S"] = options.claim
     vars(executing)["RENEW_EVERY"] = timedelta(seconds=options.claim / 3)
-    if options.absence is not None:
-        vars(gathering)["ABSENT_FOR"] = timedelta(seconds=options.absence)
     if options.away is not None:
         # One value for both: what counts as being away, and how long the news of it is waited for afterwards.
         vars(catching_up)["AWAY_FOR"] = vars(catching_up)["SETTLE"] = timedelta(seconds=options.away)
@@ -165,6 +163,10 @@ async def serve(options: argparse.Namespace) -> list[str]:
     """Run until SIGTERM; the tasks that outlived the gateway."""
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+    if options.leaps:
+        clock = LeapingClock(options.config.parent)
+        vars(root)["SystemClock"] = lambda: clock
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, clock.read)
 
     def ready(addresses: Addresses) -> None:
         print(f"listening on {addresses.api}", flush=True)
@@ -193,8 +195,8 @@ def main() -> None:
     parser.add_argument("--poison", help="a text that the gateway cannot handle")
     parser.add_argument("--lease", type=float, default=dispatcher.LEASE_S, help="how long what is under way is held, s")
     parser.add_argument("--claim", type=float, default=staging.LEASE_S, help="how long an executor's claim holds, s")
-    parser.add_argument("--absence", type=float, help="from how many seconds on it counts that nobody was there")
     parser.add_argument("--away", type=float, help="from how many seconds on it counts that a platform was away")
+    parser.add_argument("--leaps", action="store_true", help="go by a clock that the story moves on")
     parser.add_argument("--fast", action="store_true", help="send as fast as the platform takes it")
     options = parser.parse_args()
     logging.basicConfig(level="WARNING", stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -13,9 +14,14 @@ import aiohttp
 
 from signoff.client import ApprovalRecord, Client, EventRecord
 from tests.scenarios.gateways import GatewayProcess, soon
-from tests.scenarios.transport import APPROVERS, WAIT_S, Person, Transport
+from tests.scenarios.transport import APPROVERS, WAIT_S, Person, Seen, Transport
 
 ANSWERED_WITHIN_S = 100.0
+OWN_TIME = os.environ.get("SIGNOFF_TESTS_STORE") == "postgresql"
+"""A database goes by its own clock, which no story moves: there a window passes by itself, and is short."""
+WINDOW_S = 5.0 if OWN_TIME else 15.0
+"""Of a question that is to run out: it must be seen before it does, on a machine that stands still for seconds too. It
+runs out by `Stage.runs_out`, and is shorter than a turn's lease, which goes by the same clock."""
 AGENT = 'kinds = ["api", "chat", "webhook"]'
 METRIC = re.compile(r'signoff_approvals_total\{cause="(\w+)",outcome="(\w+)"\} ([\d.]+)')
 
@@ -31,6 +37,7 @@ class Stage:
         self._tasks: list[asyncio.Task[Any]] = []
         self._clients: list[Client] = []
         self._marks = 0
+        self._windows: asyncio.Barrier | None = None
 
     async def open(self, *launch: str) -> None:
         """Start the gateway (through the launcher where `launch` says how) and make the keys."""
@@ -153,6 +160,18 @@ class Stage:
 
         await soon(holds)
         return found[0]
+
+    async def runs_out(self, card: Seen, of: int = 1) -> None:
+        """Let the gateway's clock leap beyond the window of the question on this card; where `of` stories have one,
+        once all of them call this. It was launched with `--leaps`."""
+
+        async def begun() -> bool:
+            return (await self.agent.get(card.short_id)).expires_at is not None
+
+        await soon(begun)  # not before the gateway knows that somebody sees it
+        self._windows = self._windows or asyncio.Barrier(of)
+        if await self._windows.wait() == 0 and not OWN_TIME:
+            self.gateway.leap(WINDOW_S + 1)
 
     async def execution_steps(self, request_id: str) -> int:
         """How often an action was started or reported: 2 for one that was started once and reported once."""

@@ -119,5 +119,10 @@ async def test_every_kind_of_place_and_one_that_gets_another_id(chat: Transport,
         await chat.tapped("ana", cards[1], "Deny")
         assert (await asked_here[1]).outcome == "denied"
         await asyncio.gather(*(chat.becomes(card, f"by {chat.called('ana')}") for card in cards))
+        if not chat.draws_rows:
+            more = stage.work("deploy ./more", session)
+            await chat.card(moved, "./more")
+            await chat.type("ana", moved, "/stop")
+            assert (await more).cause == "stop_requested", "the session is found where its chat is now"
         await chat.tapped("bo", await chat.card(other, "./stays"), "Deny")
         assert (await elsewhere).outcome == "denied"

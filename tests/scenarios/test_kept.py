@@ -6,18 +6,18 @@ import asyncio
 import json
 import sys
 from contextlib import AbstractAsyncContextManager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from msgspec import Struct
 
+from signoff.changes.catching_up import ABSENT_FOR
 from signoff.client import ApprovalRecord
 from tests.scenarios.gateways import soon
 from tests.scenarios.markup import form_of, words
 from tests.scenarios.on_console import Console
-from tests.scenarios.stage import Stage, staged
+from tests.scenarios.stage import WINDOW_S, Stage, staged
 from tests.scenarios.transport import Seen, Transport
 
 MAIL = {"kind": "tool", "name": "send_email", "arguments": {"to": "214 addresses"}}
@@ -217,11 +217,13 @@ async def test_killed_at_any_step_of_a_run_it_never_runs_twice(chat: Transport, 
 
 async def test_who_comes_back_reads_once_what_ended_and_asks_again(chat: Transport, tmp_path: Path) -> None:
     place = await chat.group()
-    async with staged(chat, tmp_path, "--absence", "1") as stage:
+    async with staged(chat, tmp_path, "--leaps") as stage:
         session = await stage.session("night", place)
-        record = await stage.ask("deploy ./build", session, timeout_s=1)
+        asked = stage.ask("deploy ./build", session, timeout_s=WINDOW_S)
+        await stage.runs_out(await chat.card(place, "./build"))
+        record = await asked
         assert record.outcome == "timeout"
-        await soon(lambda: _over(record))
+        stage.gateway.leap(ABSENT_FOR.total_seconds())
         later = stage.ask("deploy ./later", session)
         card = await chat.card(place, "./later")
         await chat.tapped("ana", card, "Deny")
@@ -242,17 +244,11 @@ async def test_who_comes_back_reads_once_what_ended_and_asks_again(chat: Transpo
             assert sum("Nobody answered here" in each.text for each in await chat.seen(place)) == 1
 
 
-async def _over(record: ApprovalRecord) -> bool:
-    """Whether it has been so long that nobody answered as counts here."""
-    assert record.decided_at is not None
-    return datetime.now(UTC) - record.decided_at > timedelta(seconds=1.1)
-
-
 async def _told(chat: Transport, place: str, short_id: str) -> dict[str, Any]:
     """What somebody reads who is back: a message in the place, or the console's page."""
     if not isinstance(chat, Console):
         message = await chat.reads(place, "Nobody answered here")
-        assert "1 question ran out of time" in message.text
+        assert "1 timeout" in message.text
         return {"line": next(line for line in message.text.splitlines() if short_id in line), "message": message}
     page: dict[str, Any] = {}
 

@@ -175,3 +175,23 @@ async def test_the_card_of_a_place_that_is_gone_falls_to_another_platform(
             assert record.delivered_to == (other,)
             await chats[instead].becomes(card, "Succeeded: exit code 0")
             assert not any(each.by_bot for each in await chats[gone].seen(own))
+
+
+@pytest.mark.parametrize(("gone", "instead"), [("telegram", "discord"), ("discord", "slack"), ("slack", "telegram")])
+async def test_what_stood_in_a_place_that_goes_away_falls_to_another_platform(
+    gone: str, instead: str, tmp_path: Path
+) -> None:
+    """Where the platform tells nothing, the next card that it refuses does."""
+    async with several.opened(STREAMS) as chats:
+        own, other = await chats[gone].group(), await chats[instead].group()
+        settings = f'[approvals]\nfallback_destination = "{other}"\n'
+        async with several.staged(chats, tmp_path, settings=settings) as stage:
+            session = await stage.session("gone", own)
+            asked = [stage.work("deploy ./stood", session)]
+            await chats[gone].card(own, "./stood")
+            await leave(chats[gone], own)
+            asked.append(stage.work("deploy ./next", session))
+            for text in ("./stood", "./next"):
+                card = await chats[instead].card(other, text)
+                assert await chats[instead].tapped("bo", card, "Approve once") == "Approved once. The agent is told."
+            assert all(record.may_run for record in await asyncio.gather(*asked))

@@ -24,6 +24,8 @@ class Path:
         self._swallowed: set[asyncio.StreamWriter] = set()
         self.deaf = False
         """Nothing that the server says comes through, on any connection."""
+        self.unheard: Callable[[Path], None] | None = None
+        """Called once the server has said something that did not come through."""
 
     async def __aenter__(self) -> Path:
         self._server = await asyncio.start_server(self._meet, "127.0.0.1", 0)
@@ -72,6 +74,9 @@ class Path:
                 if sent:
                     self._watch(self, data)
                 if sink in self._swallowed or (self.deaf and not sent):
+                    if not sent and (told := self.unheard) is not None:
+                        self.unheard = None
+                        told(self)
                     continue
                 sink.write(data)
                 await sink.drain()

@@ -6,7 +6,6 @@ import fcntl
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +17,7 @@ from urllib.parse import quote
 
 import psycopg
 import pytest
+from tests.ports import free_port
 
 from signoff.rows import TABLES
 
@@ -76,9 +76,7 @@ class Server:
         if self._owner is not None:
             os.chown(self.folder, self._owner.pw_uid, self._owner.pw_gid)
         self.folder.chmod(0o755)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            (self.folder / "port").write_text(str(free.getsockname()[1]))
+        (self.folder / "port").write_text(str(free_port()))
         secret = self.folder / "password"
         secret.write_text(PASSWORD, "utf-8")
         secret.chmod(0o644)

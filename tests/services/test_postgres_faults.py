@@ -88,8 +88,7 @@ async def test_a_commit_whose_answer_is_lost_happens_once(database: Database, ar
         if armed and not cuts and b"COMMIT\x00" in sent:
             cuts.append(sent)
             if arrives:
-                path.deaf = True  # the answer does not come back, and then the connection is gone
-                asyncio.get_running_loop().call_later(0.1, lose, path)
+                path.deaf, path.unheard = True, lose  # the answer does not come back, and then the connection is gone
             else:
                 path.cut()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -31,8 +32,10 @@ def _standby(server: Server, name: str) -> None:
     """From now on a commit waits for the standby of this name; for none if it is empty."""
     server.execute(f"ALTER SYSTEM SET synchronous_standby_names = '{name}'")
     server.execute("SELECT pg_reload_conf()")
+    until = time.monotonic() + 60
     while server.execute("SHOW synchronous_standby_names") != [(name,)]:
-        pass
+        assert time.monotonic() < until, name
+        time.sleep(0.01)
 
 
 async def _waits(server: Server, waiters: int = 1) -> None:

@@ -13,10 +13,13 @@ from signoff.authorize import local_actor
 from signoff.blocking import BlockingGateway
 from signoff.config import load_config
 from signoff.door import DoorClosed
+from signoff.drafting import Ask
 from signoff.errors import RequestNotFound
 from signoff.gateway import Gateway
 from signoff.model import ApprovalRequest, Command
+from signoff.ports import Tx
 from signoff.testing.fake_adapter import FakeAdapter
+from signoff.testing.rows import make_request
 
 PUSH = Command(command="git push origin main")
 ANN = local_actor(1000)
@@ -51,6 +54,28 @@ async def test_a_thread_asks_and_may_run(gateway: Gateway) -> None:
     row = await waiting(gateway)
     await gateway.broker.decide("default", row.request_id, "once", ANN)
     assert await task == (True, "succeeded")
+
+
+async def test_only_the_answer_to_its_own_claim_says_to_run_it(gateway: Gateway) -> None:
+    task = asyncio.create_task(gateway.request(PUSH, session_id="s"))
+    await gateway.decide((await waiting(gateway)).request_id, "once", ANN)
+    asked = await task
+    by_hand = (await gateway.broker.submit("default", Ask(action=PUSH, session_id="s"))).row
+    await gateway.decide(by_hand.request_id, "once", ANN)
+    for record in (asked, await gateway.claim(by_hand.request_id, by_hand.digest)):
+        assert record.message == "Approved once. Run exactly this action, once, now."
+        assert (await gateway.get(record.request_id)).message.startswith("BLOCKED: already_claimed. ")
+
+
+async def test_all_that_waits_is_listed(gateway: Gateway) -> None:
+    names = [f"r{number:03}" for number in range(201)]
+
+    def change(tx: Tx) -> None:
+        for name in names:
+            tx.put(make_request(name))
+
+    await gateway.store.transact(change)
+    assert [record.request_id for record in await gateway.pending()] == names
 
 
 async def test_a_thread_decides_and_administers(gateway: Gateway) -> None:

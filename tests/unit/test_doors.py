@@ -39,5 +39,6 @@ def test_in_process_and_over_http_the_verbs_are_the_same() -> None:
 @pytest.mark.parametrize("name", sorted(verbs(Verbs)))
 @pytest.mark.parametrize(("one", "other"), [(Client, BlockingClient), (Verbs, BlockingGateway)])
 def test_a_verb_takes_the_same_words_in_both_twins(one: type, other: type, name: str) -> None:
-    words = [set(inspect.signature(getattr(door, name)).parameters) - NOT_SHARED for door in (one, other)]
-    assert words[0] == words[1]
+    words = [inspect.signature(getattr(door, name)).parameters.items() for door in (one, other)]
+    taken = [{word: (each.kind, each.default) for word, each in found if word not in NOT_SHARED} for found in words]
+    assert taken[0] == taken[1]

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import pytest
 
 from signoff import gateway as root
+from signoff import receiving
 from signoff.budget import Budget
 from signoff.config import Config, load_config
 from signoff.errors import AdapterError, AdapterFatal, AdapterUnavailable
@@ -70,7 +71,7 @@ async def lines(folder: Path, adapter: FakeAdapter, caplog: pytest.LogCaptureFix
     adapters = {("default", "poor"): adapter, ("default", "fake"): FakeAdapter()}
     async with Gateway(config(folder), adapters=adapters) as gateway:
         assert gateway.ready
-        await asyncio.gather(*(task for task in gateway._tasks if "_tell" in repr(task.get_coro())))
+        await asyncio.gather(*gateway._receiving._telling)
         platforms = (await gateway.health())["platforms"]
         assert platforms["default/fake"]["state"] == "ready"
         if adapter.health().state == "stopped":
@@ -89,7 +90,7 @@ async def lines(folder: Path, adapter: FakeAdapter, caplog: pytest.LogCaptureFix
 async def test_a_failed_start_is_one_line(
     then: str, told: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(root, "FIRST_TRY_S", 0.05)
+    monkeypatch.setattr(receiving, "FIRST_TRY_S", 0.5)
     assert await lines(tmp_path, Failing(then=then), caplog) == told
 
 

@@ -335,9 +335,9 @@ async def test_another_process_holds_the_lock(path: Path, monkeypatch: pytest.Mo
         began = loop.time()
         await asyncio.sleep(0.001)
         lags.append(loop.time() - began)
-    # One that waited for the lock would stand for as long as it is held, up to the 10 s of `LOCK_WAIT_S`.
+    # One that waited for the lock would stand until `LOCK_WAIT_S` has passed: only this loop lets go of the lock.
     assert sorted(lags)[len(lags) // 2] < 0.1, "the loop never waits for the lock"
-    assert max(lags) < 2
+    assert max(lags) < 0.9 * sqlite_writer.LOCK_WAIT_S
     assert not any(task.done() for task in waiting)
     assert await store.get(Note, "n0") is None
     other.execute("ROLLBACK")

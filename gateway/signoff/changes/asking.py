@@ -115,7 +115,15 @@ def _answered(tx: Tx, row: ApprovalRequest, gate_pass: GatePass | None) -> Appro
     if not found:
         return row
     by = grants.actors(found)
-    return replace(row, outcome="approved", choice="once", decided_by=by, grant_id=found[0].grant_id, executor=None)
+    return replace(
+        row,
+        outcome="approved",
+        choice="once",
+        decided_by=by,
+        grant_id=found[0].grant_id,
+        covered=grants.covered_by(found[0]),
+        executor=None,
+    )
 
 
 def coalesce_key(row: ApprovalRequest) -> str:
@@ -140,7 +148,9 @@ def _void(tx: Tx, row: ApprovalRequest, session: Session, judged: Session) -> Ap
         if turn is None or turn.session_id != row.session_id:
             raise TurnNotFound
         if turn.ended_at is not None:
-            return replace(row, outcome="cancelled", cause=turn.cause or "turn_ended", ended_by=turn.ended_by)
+            return replace(
+                row, outcome="cancelled", cause=turn.cause or "turn_ended", ended_by=turn.ended_by, lease_s=turn.lease_s
+            )
     if session.generation != judged.generation:
         return replace(row, outcome="cancelled", cause=session.cause or "stop_requested", ended_by=session.ended_by)
     return None

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from signoff.changes.common import FINAL, NEW, emit
 from signoff.changes.copies import new_card
+from signoff.changes.passing import GATED
 from signoff.ids import row_id
 from signoff.model import Actor, ApprovalRequest, Copy, Destination, Note, replace
 from signoff.policy.protected import PROTECTED_KEY
@@ -26,12 +27,15 @@ ABSENT_FOR = timedelta(minutes=3)
 """Less than this is no absence: who comes back within it has the cards still before their eyes."""
 KEPT = 100
 """So many of a place are kept one by one, the newest; of older ones only the number."""
+OLDER_STAGED = 1000
+"""So many older staged ones are kept by their ids, since they may be answered before anything is told."""
 PLACES = 500
 """So many are listed, those with the newest of it; one that is not is told when somebody gives a sign of life there."""
 LINES = 20
 """So many stand on the message, one line and one button each; the rest is counted."""
 TOLD = 20
 """So many of a profile's newest messages are remembered, for the console."""
+DEFER = '"defer"'
 UNATTENDED_SETTINGS = ("cron_mode", "unattended_mode", "single_query_mode")
 Kind = Literal["timeout", "notify_failed", "blocked", "staged"]
 KINDS: tuple[Kind, ...] = ("timeout", "notify_failed", "blocked", "staged")
@@ -56,6 +60,8 @@ class Missed(Struct, frozen=True, kw_only=True):
     entries: tuple[Entry, ...] = ()
     older: dict[str, int] = {}
     """How many of each kind are not kept one by one any more."""
+    older_staged: tuple[str, ...] = ()
+    """Of these, the staged ones that may still be answered, by their ids; they are not in `older`."""
 
 
 class Index(Struct, frozen=True, kw_only=True):
@@ -118,7 +124,7 @@ def kind_of(row: ApprovalRequest) -> Kind | None:
     if row.outcome == "blocked":
         by = row.decided_by[0] if row.decided_by else Actor(type="policy")
         nobody = by.rule == PROTECTED_KEY or unattended_setting(by) is not None
-        return "blocked" if nobody else None
+        return "blocked" if nobody or lacked_executor(row) else None
     if row.outcome in ("timeout", "notify_failed"):
         return "timeout" if row.outcome == "timeout" else "notify_failed"
     return "staged" if row.outcome == "staged" and row.kept_as else None
@@ -129,6 +135,13 @@ def unattended_setting(by: Actor) -> tuple[str, str] | None:
     name, _, value = (by.setting or "").partition(" = ")
     name = name.rpartition(".")[2]
     return (name, value) if name in UNATTENDED_SETTINGS else None
+
+
+def lacked_executor(row: ApprovalRequest) -> bool:
+    """Whether it was blocked since it would have been kept, and no executor is registered that could run it later."""
+    setting = unattended_setting(row.decided_by[0]) if row.decided_by else None
+    # The tool gate forbids nothing by itself, and `defer` neither.
+    return row.outcome == "blocked" and (row.rung == GATED or (setting is not None and setting[1].startswith(DEFER)))
 
 
 def read_index(note: Note | None) -> Index | None:
@@ -173,19 +186,28 @@ def _add(tx: Tx, profile: str, each: Gathered) -> None:
     name = place_name(profile, each.place)
     missed = read_missed(tx.get(Note, name)) or Missed(place=each.place, since=each.entry.at)
     entries = (*missed.entries, each.entry)
+    gone = entries[:-KEPT]
+    staged = (*missed.older_staged, *(entry.request_id for entry in gone if entry.kind == "staged"))
     older = Counter(missed.older)
-    older.update(entry.kind for entry in entries[:-KEPT])
+    older.update(entry.kind for entry in gone if entry.kind != "staged")
+    older.update({"staged": len(staged[:-OLDER_STAGED])})
     since = min(missed.since, each.entry.at)
-    _put(tx, name, replace(missed, since=since, entries=entries[-KEPT:], older=dict(older)))
+    kept = replace(
+        missed, since=since, entries=entries[-KEPT:], older=dict(+older), older_staged=staged[-OLDER_STAGED:]
+    )
+    _put(tx, name, kept)
 
 
 def untold_in(tx: Tx, profile: str, place: Destination | None) -> Missed | None:
-    """What the place was not told yet, without what was answered meanwhile. Where that was all of it, the place is
-    forgotten."""
+    """What the place was not told yet, without what was answered meanwhile: `older` counts all that is not among the
+    entries. Where that was all of it, the place is forgotten."""
     missed = read_missed(tx.get(Note, place_name(profile, place)))
-    left = None if missed is None else replace(missed, entries=tuple(_standing(tx, profile, missed.entries)))
-    if left is not None and (left.entries or left.older):
-        return left
+    if missed is not None:
+        waiting = sum(_waits(tx, profile, name) for name in missed.older_staged)
+        older = dict(Counter(missed.older) + Counter(staged=waiting))
+        left = replace(missed, entries=tuple(_standing(tx, profile, missed.entries)), older=older, older_staged=())
+        if left.entries or left.older:
+            return left
     forget(tx, profile=profile, place=place)
     return None
 
@@ -196,6 +218,11 @@ def _standing(tx: Tx, profile: str, entries: Iterable[Entry]) -> Iterable[Entry]
         row = tx.get(ApprovalRequest, request_key(profile, entry.request_id))
         if row is not None and (entry.kind != "staged" or row.outcome is None):
             yield entry
+
+
+def _waits(tx: Tx, profile: str, request_id: str) -> bool:
+    row = tx.get(ApprovalRequest, request_key(profile, request_id))
+    return row is not None and row.outcome is None
 
 
 # --- telling -------------------------------------------------------------------------------------

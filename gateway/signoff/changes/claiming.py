@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from typing import Literal
 
+from signoff.changes import alike
 from signoff.changes.common import FINAL, OTHER, RUNNING_AFTER_S, UNDO_AFTER_S, emit, load_request, moved, plus, show
 from signoff.errors import ClaimRefused, Conflict
 from signoff.model import Actor, ApprovalRequest, Cause, Command, Operand, Turn, replace
@@ -56,6 +57,7 @@ def claim(
     emit(tx, "approval.execution", done, state="claimed")
     undo_shown = row.decided_at is not None and tx.now >= plus(row.decided_at, UNDO_AFTER_S)
     show(tx, done, priority=OTHER, at=tx.now if undo_shown else plus(tx.now, RUNNING_AFTER_S))
+    alike.moved_on(tx, row, done)
     return done
 
 
@@ -131,25 +133,30 @@ def result(
     tx.put(done)
     emit(tx, "approval.execution", done, state=status, exit_code=exit_code)
     show(tx, done, priority=OTHER)
+    alike.moved_on(tx, row, done)
     return done
 
 
 def withdraw_approval(tx: Tx, row: ApprovalRequest, cause: Cause | Withdrawn, by: Actor | None) -> ApprovalRequest:
     """Take an unclaimed approval away: the outcome stays, the execution becomes `not_run`."""
+    row = alike.newest(tx, row)
     execution = moved(row.execution, "withdraw", cause=cause, ended_by=by, ended_at=tx.now)
     done = replace(row, execution=execution, claim_by=None, card_version=row.card_version + 1)
     tx.put(done)
     emit(tx, "approval.execution", done, state="not_run", cause=cause)
     show(tx, done, priority=FINAL)
+    alike.moved_on(tx, row, done)
     return done
 
 
 def lapse(tx: Tx, row: ApprovalRequest, cause: str | None = None) -> ApprovalRequest:
     """What was not claimed in time lapses; what was claimed and never reported becomes unknown."""
+    row = alike.newest(tx, row)
     event = "lapse" if row.execution.state == "none" else "lose"
     execution = moved(row.execution, event, ended_at=tx.now, cause=cause)
     done = replace(row, execution=execution, claim_by=None, card_version=row.card_version + 1)
     tx.put(done)
     emit(tx, "approval.execution", done, state=execution.state, cause=cause)
     show(tx, done, priority=FINAL)
+    alike.moved_on(tx, row, done)
     return done

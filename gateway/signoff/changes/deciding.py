@@ -85,11 +85,14 @@ def check_offered(
     `counted`: how many followers the tapped card counted; what it offered then it still means. `content`: what was
     filled into the fields of a server's question, without which some cannot be accepted.
     """
-    plain = "session" if grants.time_box(choice) else choice
-    base = "once" if plain == "once_all" else plain
-    many = plain == "once_all" and (not _for_many(row) or not (row.waiters or counted))
-    if many or not _offers(row, base) or (allowed is not None and base not in allowed):
-        raise ChoiceNotOffered(f"“{choice}” is not on offer for this request. Nothing was decided.", param="choice")
+    base = "once" if choice == "once_all" else choice
+    # A time box is allowed wherever `session` is, and where it is named itself.
+    names = (base, "session") if grants.time_box(choice) else (base,)
+    many = choice == "once_all" and (not _for_many(row) or not (row.waiters or counted))
+    on_offer = any(_offers(row, name) for name in names)
+    if many or not on_offer or (allowed is not None and not any(name in allowed for name in names)):
+        said = f"“{choice}” is not on offer for this request. Nothing was decided."
+        raise ChoiceNotOffered(said, param="choice", choice=choice)
     if base != "deny" and content is None and needs_fields(row.action):
         raise ChoiceNotOffered(
             "It asks for fields to be filled in: answer it in the console, or send content "
@@ -227,7 +230,13 @@ def extend(tx: Tx, profile: str, request_id: str, until_s: float, *, limit_s: fl
     target = min(plus(tx.now, until_s), plus(row.created_at, limit_s))
     if target <= row.expires_at:
         return row
-    changed = replace(row, expires_at=target, extended=row.extended or once, card_version=row.card_version + 1)
+    changed = replace(
+        row,
+        expires_at=target,
+        extended=row.extended or once,
+        stretched_s=row.stretched_s + (target - row.expires_at).total_seconds(),
+        card_version=row.card_version + 1,
+    )
     tx.put(changed)
     show(tx, changed, priority=FINAL)
     return changed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from signoff.changes import ending
+from signoff.changes import alike, ending
 from signoff.changes.asking import deadline
 from signoff.changes.common import NEW, attached, copies_of, earliest, followers, plus
 from signoff.changes.copies import new_card, new_word
@@ -50,7 +50,7 @@ def closed(row: ApprovalRequest) -> bool:
     """Nothing more will be shown on the cards of this request."""
     if row.outcome is None:
         return False
-    return row.outcome != "approved" or row.execution.state not in ("none", "claimed", "unknown")
+    return row.outcome != "approved" or alike.at_rest(row)
 
 
 def delivered(tx: Tx, row: ApprovalRequest, destination: Destination) -> ApprovalRequest:
@@ -80,26 +80,29 @@ def not_sent(tx: Tx, row: ApprovalRequest | None, first_attempt_at: datetime | N
         tx.put(replace(row, delivery_error=error))  # it waits for days, and can be answered without a card
         return
     by = plus(first_attempt_at, NOTIFY_WITHIN_S)
-    waiting = replace(row, notify_by=earliest(row.notify_by, by), delivery_error=error)
+    waiting = replace(row, notify_by=earliest(row.notify_by, by), delivery_error=error, refused_by=None)
     if by <= tx.now:
         check_notified(tx, waiting)
     else:
         tx.put(waiting)
 
 
-def give_up(tx: Tx, row: ApprovalRequest | None, error: str, fallback: Destination | None) -> None:
-    """A place refused a card of `row` for good. When every copy was refused and nobody else can answer, the card goes
-    to `fallback`; when that was tried too, or there is none, nobody was asked."""
+def give_up(
+    tx: Tx, row: ApprovalRequest | None, error: str, fallback: Destination | None, by: Destination | None
+) -> None:
+    """The place `by` refused a card of `row` for good; None where it was lost otherwise. When every copy was refused
+    and nobody else can answer, the card goes to `fallback`; when that was tried too, or there is none, nobody was
+    asked."""
     if row is None or row.outcome is not None or may_reach(tx, row):
         return
     if fallback is None or fallback in row.destinations:
         if row.stages is None:
-            ending.undeliverable(tx, row, error)
+            ending.undeliverable(tx, row, error, by)
         else:
             tx.put(replace(row, delivery_error=error))  # as above
         return
     own = row.destinations[0] if row.destinations else None
-    moved = replace(row, destinations=(*row.destinations, fallback), delivery_error=error)
+    moved = replace(row, destinations=(*row.destinations, fallback), delivery_error=error, refused_by=by)
     tx.put(moved)
     tx.put(replace(new_card(row_id(), moved, fallback, tx.now, NEW), note=str(own) if own else None))
     if own is not None:
@@ -133,4 +136,4 @@ def check_notified(tx: Tx, row: ApprovalRequest) -> None:
     if may_reach(tx, row, waiting_counts=False):
         tx.put(replace(row, notify_by=None))  # an attempt that fails after this looks here again
         return
-    ending.undeliverable(tx, row, row.delivery_error or "the platform could not be reached")
+    ending.undeliverable(tx, row, row.delivery_error or "the platform could not be reached", row.refused_by)

@@ -306,7 +306,7 @@ def not_sent(tx: Tx, digest: Copy, error: str) -> None:
             delivering.not_sent(tx, row, each.copy.first_attempt_at, error)
 
 
-def refused(tx: Tx, digest: Copy, error: str, fallback: Destination | None) -> None:
+def refused(tx: Tx, digest: Copy, error: str, fallback: Destination | None, *, by_platform: bool = True) -> None:
     """The platform refused the digest for good, or its message is gone."""
     tx.put(replace(digest, state=lost_state(digest), due_at=None, lease_until=None, error=error))
     _close_panels(tx, digest)
@@ -314,7 +314,7 @@ def refused(tx: Tx, digest: Copy, error: str, fallback: Destination | None) -> N
     for each in mine:
         tx.put(replace(each.copy, state=lost_state(each.copy), due_at=None, error=error))
     for each in mine:
-        delivering.give_up(tx, row_of(tx, each.copy), error, fallback)
+        delivering.give_up(tx, row_of(tx, each.copy), error, fallback, digest.destination if by_platform else None)
 
 
 def not_edited(tx: Tx, digest: Copy, error: str) -> None:

@@ -31,8 +31,9 @@ from signoff.changes.common import (
     show,
 )
 from signoff.changes.copies import new_card
+from signoff.changes.grants import covered_by
 from signoff.ids import row_id
-from signoff.model import Actor, ApprovalRequest, Cause, Copy, Grant, replace
+from signoff.model import Actor, Alike, ApprovalRequest, Cause, Copy, Destination, Grant, replace
 from signoff.ports import Tx
 from signoff.rows import request_key
 
@@ -64,8 +65,10 @@ def approve(
         decided_by=by,
         decided_copy=copy_id,
         grant_id=grant.grant_id if grant else row.grant_id,
+        covered=covered_by(grant) if grant and by[0].type == "grant" else None,
         claim_by=_start_by(row, tx.now, claim_within_s),
         runs=1 + len(alike),
+        alike=Alike(states={"none": len(alike)}, since=row.card_version + 1) if alike else None,
     )
     for follower in alike:
         _approve_alike(tx, follower, done, claim_within_s)
@@ -107,6 +110,7 @@ def _approve_alike(tx: Tx, row: ApprovalRequest, leader: ApprovalRequest, claim_
         choice=leader.choice,
         decided_by=leader.decided_by,
         grant_id=leader.grant_id,
+        covered=leader.covered,
         claim_by=plus(tx.now, claim_within_s),
     )
 
@@ -146,12 +150,13 @@ def expire(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
     return done
 
 
-def undeliverable(tx: Tx, row: ApprovalRequest, error: str) -> ApprovalRequest:
-    """End `row` and its followers: nobody could be asked."""
+def undeliverable(tx: Tx, row: ApprovalRequest, error: str, refused_by: Destination | None = None) -> ApprovalRequest:
+    """End `row` and its followers: nobody could be asked. `refused_by` is the place that refused the card, if one
+    did."""
     waiting = _live(tx, row)
-    done = _end(tx, row, "undeliverable", delivery_error=error)
+    done = _end(tx, row, "undeliverable", delivery_error=error, refused_by=refused_by)
     for follower in waiting:
-        _end(tx, follower, "undeliverable", delivery_error=error)
+        _end(tx, follower, "undeliverable", delivery_error=error, refused_by=refused_by)
     return done
 
 

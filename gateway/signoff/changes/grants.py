@@ -7,16 +7,30 @@ grant of its session, or by one that names the action as a whole.
 from __future__ import annotations
 
 import re
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from signoff.errors import GrantNotFound
 from signoff.ids import new_short
-from signoff.model import Action, Actor, ApprovalRequest, Code, Command, Elicitation, Event, FileWrite, Grant, replace
+from signoff.model import (
+    Action,
+    Actor,
+    ApprovalRequest,
+    Code,
+    Command,
+    Covered,
+    Elicitation,
+    Event,
+    FileWrite,
+    Grant,
+    replace,
+)
 from signoff.ports import Tx
 from signoff.rows import grant_key, joined, session_key
 
 TIME_BOX = re.compile(r"([1-9][0-9]{0,3})([mh])")
 MIN_BOX, MAX_BOX = timedelta(minutes=1), timedelta(hours=24)
+BOX = "30m"
+"""The time box that has a button."""
 
 
 def time_box(choice: str) -> timedelta | None:
@@ -47,7 +61,12 @@ def _live(tx: Tx, row: ApprovalRequest) -> list[Grant]:
         found += tx.find(Grant, "covers", grant_key(row.profile, None, kind, name))
     session = tx.find(Grant, "live_session", session_key(row.profile, row.session_id))
     found += [grant for grant in session if grant.action_kind == kind]
-    return [grant for grant in found if grant.expires_at is None or grant.expires_at > tx.now]
+    return [grant for grant in found if in_force(grant, tx.now)]
+
+
+def in_force(grant: Grant, now: datetime) -> bool:
+    """Whether it still covers anything."""
+    return grant.revoked_at is None and (grant.expires_at is None or grant.expires_at > now)
 
 
 def _covering(row: ApprovalRequest, live: list[Grant]) -> tuple[Grant, ...]:
@@ -70,11 +89,24 @@ def _names(grant: Grant) -> tuple[str, ...]:
 
 
 def actors(found: tuple[Grant, ...]) -> tuple[Actor, ...]:
-    """Who decides where grants do."""
+    """Who decides where grants do, each with whoever gave it."""
     return tuple(
-        Actor(type="grant", grant_id=grant.grant_id, principal=grant.by.principal, name=grant.by.name)
+        Actor(
+            type="grant",
+            grant_id=grant.grant_id,
+            principal=grant.by.principal,
+            platform=grant.by.platform,
+            user_id=grant.by.user_id,
+            name=grant.by.name,
+            key_id=grant.by.key_id,
+        )
         for grant in found
     )
+
+
+def covered_by(grant: Grant) -> Covered:
+    """How wide a grant is, to be kept on what it answers: it may be gone when that is read."""
+    return Covered(grant.scope, grant.label, grant.expires_at)
 
 
 def make(
@@ -179,9 +211,10 @@ def end(tx: Tx, grant: Grant, by: Actor) -> Grant:
 
 
 def drop_session(tx: Tx, profile: str, session_id: str, by: Actor) -> list[Grant]:
-    """Revoke every grant of a session."""
-    live = tx.find(Grant, "live_session", session_key(profile, session_id))
-    return [end(tx, grant, by) for grant in live]
+    """Revoke every grant of a session; those that still covered something."""
+    kept = tx.find(Grant, "live_session", session_key(profile, session_id))
+    dropped = [(in_force(grant, tx.now), end(tx, grant, by)) for grant in kept]
+    return [grant for counted, grant in dropped if counted]
 
 
 def action_kind(row: ApprovalRequest) -> str:

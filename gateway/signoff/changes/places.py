@@ -36,6 +36,8 @@ class Look(Struct, frozen=True, kw_only=True):
     """In the order of their cards; last those whose card is still to be sent."""
     in_threads: int = 0
     """Runs that wait in threads of this chat, when the place is the chat itself."""
+    elsewhere: bool = False
+    """Whether anything waits in another place of this chat: its threads, or the chat beside this thread."""
     unsure: bool = False
     """It replies to a message that may be a card whose sending was not answered, perhaps of a question that ended."""
 
@@ -45,7 +47,7 @@ def look(tx: Tx, profile: str, message: Message) -> Look:
     place = message.destination
     copies = tx.find(Copy, "open_chat", joined(profile, place.platform, place.chat_id))
     here: dict[str, list[Copy]] = {}
-    threads: dict[str, ApprovalRequest] = {}
+    others: dict[str, ApprovalRequest] = {}
     rows: dict[str, ApprovalRequest] = {}
     for copy in copies:
         row = _pending(tx, copy)
@@ -54,14 +56,15 @@ def look(tx: Tx, profile: str, message: Message) -> Look:
         if copy.destination == place:
             rows[row.request_id] = row
             here.setdefault(row.request_id, []).append(copy)
-        elif place.thread_id is None:
-            threads[row.request_id] = row
+        else:
+            others[row.request_id] = row
     waiting = [Waiting(row=rows[request_id], copies=tuple(own)) for request_id, own in here.items()]
     waiting.sort(key=lambda each: chat_order(each.copies))
-    elsewhere = sum(row.waiters + 1 for request_id, row in threads.items() if request_id not in here)
+    elsewhere = sum(row.waiters + 1 for request_id, row in others.items() if request_id not in here)
     replied = _replied(tx, profile, message, copies)
     unsure = message.reply_to is not None and replied is None and any(_unknown_card(copy, place) for copy in copies)
-    return Look(replied=replied, waiting=tuple(waiting), in_threads=elsewhere, unsure=unsure)
+    in_threads = elsewhere if place.thread_id is None else 0
+    return Look(replied=replied, waiting=tuple(waiting), in_threads=in_threads, elsewhere=elsewhere > 0, unsure=unsure)
 
 
 def chat_order(copies: Iterable[Copy]) -> float:
@@ -110,4 +113,5 @@ def undoable(tx: Tx, profile: str, place: Destination, mine: Callable[[Actor], b
 
 
 def _undoable(row: ApprovalRequest) -> bool:
-    return row.outcome == "approved" and row.execution.state == "none" and row.leader_id is None
+    by_person = any(by.type == "person" for by in row.decided_by)
+    return row.outcome == "approved" and row.execution.state == "none" and row.leader_id is None and by_person

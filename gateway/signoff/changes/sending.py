@@ -13,7 +13,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from signoff.changes import delivering, digests, drilling
+from signoff.changes import alike, delivering, digests, drilling
 from signoff.changes.common import FINAL, NEW, OTHER, RUNNING_AFTER_S, UNDO_AFTER_S, emit, plus, show, unsure
 from signoff.changes.copies import new_card
 from signoff.changes.delivering import closed, delivered, learned_state, lost_state, next_try, row_of, state_after
@@ -21,7 +21,6 @@ from signoff.changes.digests import REPOST_AFTER_S, Listed, Versions
 from signoff.ids import row_id
 from signoff.model import ApprovalRequest, Copy, CopyState, Destination, Face, Posted, replace
 from signoff.ports import Tx
-from signoff.rows import joined
 
 NOTHING: Versions = {}
 KEY_HOLDS_S = 90.0
@@ -192,6 +191,14 @@ def _repost(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[s
         tx.put(new_card(row_id(), row, copy.destination, tx.now, NEW, again=True))
 
 
+def prolong(tx: Tx, copy_id: str, *, lease_s: float) -> None:
+    """A send that is under way takes longer than most: its lease ends so long from now."""
+    copy = tx.get(Copy, copy_id)
+    if copy is not None and copy.state in ("sending", "ambiguous") and copy.lease_until is not None:
+        until = plus(tx.now, lease_s)
+        tx.put(replace(copy, lease_until=until, due_at=until))
+
+
 def without_file(tx: Tx, copy_id: str) -> None:
     """The file with the whole text was refused: whatever becomes of the card, it may not bear a way to approve."""
     copy = tx.get(Copy, copy_id)
@@ -297,7 +304,7 @@ def _after_showing(copy: Copy, row: ApprovalRequest, version: int, now: datetime
         over = row.outcome is not None and not _asks_anew(copy, row)
         return replace(copy, remove=True, due_at=now, priority=OTHER) if over else copy
     if row.card_version > version:
-        held = _held_until(row, version, now)
+        held = _held_until(row, version, now) or alike.next_count(row, version, now)
         return replace(copy, due_at=held or now, priority=OTHER if row.outcome is None or held else FINAL)
     if closed(row):
         return replace(copy, state=_closed_state(copy), due_at=None)
@@ -388,18 +395,19 @@ def gone(tx: Tx, copy_id: str, error: str, *, fallback: Destination | None = Non
     refused(tx, copy_id, error, fallback=fallback)
 
 
-def refused(tx: Tx, copy_id: str, error: str, *, fallback: Destination | None = None) -> None:
-    """The platform refused for good. When every copy was refused and nobody else can answer, the card goes to
-    `fallback`; when that was tried too, or there is none, nobody was asked."""
+def refused(tx: Tx, copy_id: str, error: str, *, fallback: Destination | None = None, by_platform: bool = True) -> None:
+    """The platform refused for good; `by_platform` is False where it was not even asked. When every copy was refused
+    and nobody else can answer, the card goes to `fallback`; when that was tried too, or there is none, nobody was
+    asked."""
     copy = tx.get(Copy, copy_id)
     if copy is None:
         return
     if copy.kind == "digest":
-        digests.refused(tx, copy, error, fallback)
+        digests.refused(tx, copy, error, fallback, by_platform=by_platform)
         return
     tx.put(replace(copy, state=lost_state(copy), due_at=None, lease_until=None, error=error))
     if copy.kind == "card":
-        delivering.give_up(tx, row_of(tx, copy), error, fallback)
+        delivering.give_up(tx, row_of(tx, copy), error, fallback, copy.destination if by_platform else None)
 
 
 def doubtful(tx: Tx, copy_id: str) -> None:
@@ -435,24 +443,6 @@ def learn(tx: Tx, copy: Copy, message_id: str, order: int) -> Copy:
     if row is not None and row.outcome is None and copy.kind == "card":
         delivered(tx, row, copy.destination)
     return known
-
-
-def move_chat(tx: Tx, profile: str, platform: str, old_chat: str, new_chat: str) -> None:
-    """A chat got a new id: unsent copies go there, and open cards are posted anew, each once."""
-    anew: set[tuple[str, Destination]] = set()
-    for copy in tx.find(Copy, "open_chat", joined(profile, platform, old_chat)):
-        place = replace(copy.destination, chat_id=new_chat)
-        if copy.state == "queued" or (copy.state == "sending" and copy.message_id is None):
-            due = None if copy.digest is not None else tx.now  # a listed card goes with its digest
-            tx.put(replace(copy, destination=place, state="queued", due_at=due, lease_until=None))
-            continue
-        tx.put(replace(copy, state="failed", due_at=None, error="the chat moved"))
-        row = row_of(tx, copy)
-        if copy.kind == "card" and row is not None and row.outcome is None and (row.request_id, place) not in anew:
-            anew.add((row.request_id, place))
-            places = tuple(place if d == copy.destination else d for d in row.destinations)
-            tx.put(replace(row, destinations=places))
-            tx.put(new_card(row_id(), row, place, tx.now, NEW))
 
 
 def touch(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:

@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from signoff.changes import claiming, deciding
+from signoff.changes.bypassing import root_of
 from signoff.changes.common import (
     FINAL,
     NEW,
@@ -32,6 +33,7 @@ from signoff.errors import ActionRefused
 from signoff.ids import new_id, row_id
 from signoff.model import Actor, ApprovalRequest, Copy, Destination, Execution, Face, Operand, Session, replace
 from signoff.ports import Tx
+from signoff.presence import JOBS
 from signoff.rows import session_key
 
 CHOICES = ("once", "deny")
@@ -112,9 +114,13 @@ def stage(tx: Tx, draft: ApprovalRequest) -> ApprovalRequest:
 
 
 def _own_place(tx: Tx, row: ApprovalRequest) -> Destination | None:
-    """The chat that people follow the session in; a job has none, whatever it was declared with."""
+    """Where people follow the session, or the one that it is a child of; a job has no such place, whatever it was
+    declared with."""
     session = tx.get(Session, session_key(row.profile, row.session_id))
-    return session.destination if session is not None and session.kind == "chat" else None
+    if session is None:
+        return None
+    root = root_of(tx, session)
+    return None if session.kind in JOBS or root.kind in JOBS else root.destination
 
 
 def lapse_cause(row: ApprovalRequest) -> str:
@@ -258,6 +264,7 @@ def run_again(tx: Tx, profile: str, request_id: str, ruling: Ruling) -> Approval
         created_at=tx.now,
         expires_at=None if row.timeout_s is None else plus(tx.now, row.timeout_s),
         extended=False,
+        stretched_s=0.0,
         outcome=None,
         choice=None,
         votes=(),

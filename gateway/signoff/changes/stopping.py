@@ -57,11 +57,12 @@ def stop_session(tx: Tx, session: Session, by: Actor | None, cause: Cause = "sto
     """Stop a session: a new generation, every open turn ended, every question withdrawn, children likewise. What is
     asked next is asked: a bypass goes, too."""
     session = bypassing.dropped(tx, session, by, "stop_requested")
-    tx.put(replace(session, generation=session.generation + 1, cause=cause, ended_by=by))
+    tx.put(replace(session, generation=session.generation + 1, cause=cause, ended_by=by, stopped_at=tx.now))
     _event(tx, "session.stopped", session, cause, by)
     stopped = _gathered(_end_work(tx, session, cause, by, {session.session_id}))
     kept = tx.find(Grant, "live_session", session_key(session.profile, session.session_id))
-    return replace(stopped, sessions=(session.session_id, *stopped.sessions), grants=len(kept))
+    counting = sum(grants.in_force(grant, tx.now) for grant in kept)
+    return replace(stopped, sessions=(session.session_id, *stopped.sessions), grants=counting)
 
 
 def clear_session(tx: Tx, session: Session, by: Actor | None, *, close: bool, why: str | None = None) -> Stopped:
@@ -77,6 +78,7 @@ def clear_session(tx: Tx, session: Session, by: Actor | None, *, close: bool, wh
             generation=session.generation + 1,
             cause=cause,
             ended_by=by,
+            stopped_at=tx.now,
             closed_at=tx.now if close else session.closed_at,
             seen_at=None,
             ends_at=None,
@@ -121,6 +123,10 @@ def _end_turn(tx: Tx, turn: Turn, cause: Cause, by: Actor | None, seen: set[str]
     tx.put(replace(turn, ended_at=tx.now, cause=cause, ended_by=by))
     _event(tx, "turn.ended", turn, cause, by, turn_id=turn.turn_id)
     rows = tx.find(ApprovalRequest, "live_turn", turn_key(turn.profile, turn.turn_id))
+    if cause == "requester_gone":
+        rows = [replace(row, lease_s=turn.lease_s) for row in rows]
+        for row in rows:
+            tx.put(row)
     yield replace(_end_rows(tx, rows, cause, by, lose_running=True), turns=(turn.turn_id,))
     for child in tx.find(Session, "parent", session_key(turn.profile, turn.session_id)):
         if child.parent_turn == turn.turn_id:
@@ -133,7 +139,8 @@ def _close(tx: Tx, session: Session, cause: Cause, by: Actor | None, seen: set[s
         return
     seen.add(session.session_id)
     session = bypassing.dropped(tx, session, by, "stop_requested" if cause == "stop_requested" else "session_ended")
-    tx.put(replace(session, generation=session.generation + 1, closed_at=tx.now, cause=cause, ended_by=by))
+    closed = {"generation": session.generation + 1, "closed_at": tx.now, "stopped_at": tx.now}
+    tx.put(replace(session, **closed, cause=cause, ended_by=by))
     _forget_notifiers(tx, session)
     _event(tx, "session.cleared", session, cause, by)
     yield Stopped(sessions=(session.session_id,))
@@ -142,8 +149,13 @@ def _close(tx: Tx, session: Session, cause: Cause, by: Actor | None, seen: set[s
 
 
 def _event(tx: Tx, kind: str, ended: Session | Turn, cause: Cause, by: Actor | None, **more: str) -> None:
-    """An event about what ended, with the cause and, where somebody did it, who."""
+    """An event about what ended, with the cause and, where somebody did it, who; and with what its session is now,
+    which may be declared anew as something else before the event is told."""
+    key = session_key(ended.profile, ended.session_id)
+    session = ended if isinstance(ended, Session) else tx.get(Session, key)
     data: dict[str, Any] = {**more, "cause": cause}
+    if session is not None:
+        data["session"] = {"kind": session.kind, "agent": session.agent, "parent": session.parent}
     if by is not None:
         data["ended_by"] = msgspec.to_builtins(by)
     tx.emit(Event(profile=ended.profile, type=kind, at=tx.now, session_id=ended.session_id, data=data))

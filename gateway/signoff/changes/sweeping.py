@@ -111,6 +111,10 @@ def arm_sessions(tx: Tx, keys: Iterable[str], settings: SessionSettings) -> None
 _DEADLINES = ("expires_at", "notify_by", "window_by", "claim_by")
 
 
+SHOWN_FROM = timedelta(seconds=5)
+"""Cards tell a deadline that moved by more than this anew; a quick restart does not edit them all."""
+
+
 def shift(tx: Tx, requests: Iterable[str], turns: Iterable[str], notifiers: Iterable[str], by: timedelta) -> int:
     """Move every deadline on by the time in which no gateway was up, so that agents find their requests pending and a
     tap made meanwhile counts; returns how many requests moved."""
@@ -127,7 +131,7 @@ def shift(tx: Tx, requests: Iterable[str], turns: Iterable[str], notifiers: Iter
             }
             moved = replace(row, **times)
             tx.put(moved)
-            if row.outcome is None and row.leader_id is None:
+            if row.outcome is None and row.leader_id is None and by > SHOWN_FROM:
                 sending.touch(tx, moved)
             count += 1
     for key in turns:

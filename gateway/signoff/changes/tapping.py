@@ -12,6 +12,7 @@ from signoff.changes.answering_all import AllOf, Answered
 from signoff.changes.common import RUN_AGAIN, close_panel, copies_of, touch_digest, unsure
 from signoff.changes.copies import new_panel
 from signoff.changes.deciding import Decided, Ruling
+from signoff.changes.digests import Listed
 from signoff.ids import row_id
 from signoff.model import Actor, ApprovalRequest, Copy, Face, replace
 from signoff.ports import Tx
@@ -118,6 +119,14 @@ def read_digest(tx: Tx, profile: str, button: Button) -> OnDigest:
         return OnDigest(status="others", copy=known, digest=digest)
     revision = known.faces[-1].revision if copy.kind == "panel" else button.revision
     return OnDigest(status="live", copy=known, digest=digest, revision=revision)
+
+
+def list_digest(tx: Tx, profile: str, button: Button) -> tuple[OnDigest, tuple[Listed, ...]]:
+    """Everything that a digest lists, for whoever opens its list."""
+    meaning = read_digest(tx, profile, button)
+    if meaning.status != "live" or meaning.digest is None:
+        return meaning, ()
+    return meaning, digests.entries(tx, meaning.digest)
 
 
 def answer_digest(

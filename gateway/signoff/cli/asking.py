@@ -16,12 +16,13 @@ import click
 import msgspec
 from msgspec import UNSET, Struct
 
-from signoff.cli.connect import ASK_PATIENCE_S, Place, reachable
+from signoff.cli.connect import ASK_PATIENCE_S, Place, reachable, returned
 from signoff.cli.exits import INTERRUPTED
 from signoff.cli.lengths import Length
 from signoff.cli.waiting import Teller
 from signoff.client import ApprovalRecord, Client
 from signoff.client.asking import Seen
+from signoff.client.jobs import why_not
 from signoff.client.turns import to_the_end
 from signoff.context import current
 from signoff.errors import InvalidInput, SessionNotFound
@@ -71,26 +72,24 @@ def asking_options(command: F) -> F:
     return command
 
 
+def on_ending(act: Callable[[], object]) -> None:
+    """From now on SIGINT, SIGTERM and SIGHUP call `act` in the running loop, where the system has signals."""
+    if sys.platform != "win32":
+        for number in _ENDING:
+            asyncio.get_running_loop().add_signal_handler(number, act)
+
+
 def until_interrupted(work: Callable[[], Coroutine[Any, Any, int]]) -> int:
     """Run `work` to its exit code. SIGINT, SIGTERM and SIGHUP cancel it, which withdraws what it asks."""
-    caught: list[int] = []
 
     async def go() -> int:
         task = asyncio.ensure_future(work())
-        loop = asyncio.get_running_loop()
-
-        def cancel(number: int) -> None:
-            caught.append(number)
-            task.cancel()
-
-        if sys.platform != "win32":
-            for number in _ENDING:
-                loop.add_signal_handler(number, cancel, number)
+        on_ending(task.cancel)
         try:
             return await task
         except asyncio.CancelledError:
             click.echo("signoff: interrupted; what was asked is withdrawn.", err=True)
-            return 128 + caught[0] if caught else INTERRUPTED
+            return INTERRUPTED
 
     try:
         return asyncio.run(go())
@@ -109,6 +108,7 @@ async def asked(place: Place, wish: Wish, action: Action) -> AsyncIterator[tuple
     """
     check_texts(wish, action)
     teller = None if place.as_json else Teller(place, live=sys.stderr.isatty())
+    await returned(place, _nothing if teller is None else teller.missing)
     async with place.client(ASK_PATIENCE_S, None if teller is None else teller.outage) as client:
         session_id = wish.session_id
         own = wish.to is not None or not session_id or await _strange(client, session_id)
@@ -146,6 +146,10 @@ async def _declared(client: Client, session_id: str, wish: Wish) -> None:
         await client.session(session_id, kind=_kind(wish))
 
 
+def _nothing() -> None:
+    """Nobody is told."""
+
+
 def _asker() -> str:
     """Who asks, so that a denial holds for the same asked again: this user, here. The gateway adds whose key it is."""
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "")
@@ -162,9 +166,8 @@ def _kind(wish: Wish) -> SessionKind:
 
 async def _strange(client: Client, session_id: str) -> bool:
     """Whether a job started this command, and that session is none of a job: there it would be asked about and wait."""
-    if current().kind not in JOBS:
-        return False
-    return (await client.find_session(session_id)).kind not in (*JOBS, "child")
+    job = current().kind
+    return job in JOBS and await why_not(job, session_id, client.find_session) is not None
 
 
 async def _answered(

@@ -25,6 +25,11 @@ ADMIN_PATIENCE_S = 2.0
 """How long a command of an operator looks for a gateway."""
 ASK_PATIENCE_S = 5.0
 """How long `ask` and `run` do: a gateway restarts within that."""
+REPORT_PATIENCE_S = 60.0
+"""How long `run` goes on telling a gateway that it cannot reach how the command went, which has no other way to know.
+That long a turn lives without its agent."""
+LOOK_S = 0.1
+"""Between two looks for a socket."""
 
 
 class Place(Struct, frozen=True, kw_only=True):
@@ -72,6 +77,21 @@ class Place(Struct, frozen=True, kw_only=True):
         return Client(socket=socket, profile=self.profile, unreachable_after_s=patience_s, on_outage=on_outage)
 
 
+async def returned(place: Place, waiting: Callable[[], None]) -> None:
+    """Wait, for so long as `ask` and `run` do, for a gateway that ran here before: while it restarts it has no socket.
+    `waiting` is called where there is something to wait for. Raises `ConfigError`."""
+    if place.by_url:
+        return
+    gateway = place.location().gateway
+    if gateway.admin_socket.exists() or not gateway.token_key_file.exists():
+        return
+    waiting()
+    loop = asyncio.get_running_loop()
+    until = loop.time() + ASK_PATIENCE_S
+    while loop.time() < until and not gateway.admin_socket.exists():  # noqa: ASYNC110  # another process tells nobody
+        await asyncio.sleep(LOOK_S)
+
+
 def reachable(place: Place) -> bool:
     """Whether the local socket of a gateway is here, over which its own user is the operator."""
     try:
@@ -84,7 +104,9 @@ def placed(command: Callable[Concatenate[Place, P], T]) -> Callable[P, T]:
     """Give a command the options that say where the gateway is, as its first argument."""
 
     @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="The gateway's signoff.toml.")
-    @click.option("--profile", envvar="SIGNOFF_PROFILE", help="The profile to work in (default: default).")
+    @click.option(
+        "--profile", envvar="SIGNOFF_PROFILE", help="The profile to work in (default: default, or the key's)."
+    )
     @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     @wraps(command)
     def with_place(*args: Any, config: Path | None, profile: str | None, as_json: bool, **options: Any) -> T:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from signoff.changes.grants import time_box
 from signoff.cli.connect import Place, placed, with_client
 from signoff.cli.output import json_object, left, put_json, put_rows
 from signoff.cli.summaries import summary
@@ -14,6 +15,9 @@ from signoff.errors import AlreadyResolved, Conflict
 _GIVING = {"WHAT": 30, "SESSION": 0, "AGENT": 0}
 """What a narrow terminal cuts or leaves out; `why` and --json tell the rest."""
 ASK_AGAIN = "ask_again"
+_APPROVING = ("once", "once_all", "session", "always", ASK_AGAIN, "accept")
+"""`accept` is the word for a tool server's question."""
+_ANSWERS = f"{', '.join(_APPROVING)} or a time box from 1m to 24h such as 30m"
 
 
 @click.command()
@@ -36,10 +40,28 @@ def pending(place: Place, session_id: str | None) -> None:
     put_rows(heads, rows, empty="Nothing waits for an answer.", giving=_GIVING)
 
 
-@click.command()
+class Choice(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
+    """An answer that approves, or `ask_again`. Anything else is refused with the answers there are."""
+
+    name = "choice"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The word. Raises `UsageError`."""
+        word = str(value)
+        if word in ("deny", "decline"):
+            raise click.UsageError("To deny, use `signoff deny`.", ctx)
+        if word not in _APPROVING and time_box(word) is None:
+            self.fail(f"{word!r} is no answer. Give {_ANSWERS}", param, ctx)
+        return word
+
+
+# What stands beside the id is refused below, with the words to say it in.
+@click.command(context_settings={"allow_extra_args": True})
 @click.argument("request_id", metavar="ID")
 @click.option(
     "--choice",
+    type=Choice(),
+    metavar="ANSWER",
     default="once",
     show_default=True,
     help="once, once_all, session, always, or such as 30m. ask_again decides nothing: it ends a denial.",
@@ -48,8 +70,9 @@ def pending(place: Place, session_id: str | None) -> None:
 @placed
 def approve(place: Place, request_id: str, choice: str, content: str | None) -> None:
     """Approve a request by its id."""
-    if choice in ("deny", "decline"):
-        raise click.UsageError("To deny, use `signoff deny`.")
+    context = click.get_current_context()
+    if context.args:
+        raise click.UsageError(f"Got {context.args[0]!r} beside the id. An answer is given with --choice: {_ANSWERS}")
     _decide(place, request_id, choice, None, None if content is None else json_object(content, "--content"))
 
 

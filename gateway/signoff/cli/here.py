@@ -17,11 +17,16 @@ from signoff.cli.connect import ASK_PATIENCE_S, Place
 from signoff.client import ApprovalRecord, Client
 from signoff.client.asking import Seen
 from signoff.client.turns import to_the_end
+from signoff.clock import SystemClock
 from signoff.errors import GatewayUnreachable, SignoffError
 from signoff.ids import new_id
+from signoff.model import Cause
+from signoff.ports import Clock
 from signoff.shown_card import ShownCard
-from signoff.terminal.prompting import LEASE_S, RENEW_S, prompted
+from signoff.terminal.lease import LEASE_S, Lease
+from signoff.terminal.prompting import prompted
 from signoff.terminal.talking import COUNTED, Reply
+from signoff.terminal.tty import CONTROLLING
 
 END_WITHIN_S = 3.0
 """How long saying that nobody answers here may take."""
@@ -49,33 +54,29 @@ async def answering(place: Place, client: Client) -> AsyncIterator[Client]:
 
 
 class Here:
-    """This terminal, attached to one session while its question waits."""
+    """This terminal, attached to one session while its question waits. `clock` times the renewals."""
 
-    def __init__(self, door: Client, session_id: str) -> None:
+    def __init__(self, door: Client, session_id: str, *, clock: Clock | None = None, path: str = CONTROLLING) -> None:
         self._door = door
         self._session_id = session_id
+        self._path = path
         self._name = new_id("terminal")
+        self._lease = Lease(clock or SystemClock(), self._attach, self._detach)
 
     @asynccontextmanager
     async def attached(self) -> AsyncIterator[Here]:
         """While inside, the session counts as one whose questions a person can see. Raises `SessionNotFound` where the
         socket is another gateway's."""
-        await self._door.attach(self._session_id, self._name, lease_s=LEASE_S)
-        renewing = asyncio.create_task(self._renew())
+        await self._lease.begin()
         try:
             yield self
         finally:
-            renewing.cancel()
-            await asyncio.wait({renewing})
-            await to_the_end(self._detach("notifier_gone"), END_WITHIN_S)
+            await to_the_end(self._lease.end("notifier_gone"), END_WITHIN_S)
 
-    async def _renew(self) -> None:
-        while True:
-            await asyncio.sleep(RENEW_S)
-            with contextlib.suppress(SignoffError):
-                await self._door.attach(self._session_id, self._name, lease_s=LEASE_S)
+    async def _attach(self) -> None:
+        await self._door.attach(self._session_id, self._name, lease_s=LEASE_S)
 
-    async def _detach(self, cause: str) -> None:
+    async def _detach(self, cause: Cause) -> None:
         with contextlib.suppress(SignoffError):
             await self._door.detach(self._session_id, self._name, cause)
 
@@ -104,10 +105,10 @@ class Here:
             raise
 
     async def _prompt(self, record: ApprovalRecord, asked: asyncio.Task[ApprovalRecord]) -> None:
-        failure = await prompted(_OverSocket(self._door), record.request_id, _over(asked))
+        failure = await prompted(_OverSocket(self._door), record.request_id, _over(asked), self._path)
         if failure is None:
             return
-        await self._detach(failure)
+        await self._lease.end(failure)
         with contextlib.suppress(SignoffError):
             left = await self._door.get(record.request_id)
             if left.pending:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 import shutil
@@ -9,9 +10,18 @@ from typing import Any
 
 import click
 
-from signoff.cli.asking import Wish, asked, asking_options, check_texts, told, until_interrupted, working_folder
+from signoff.cli.asking import (
+    Wish,
+    asked,
+    asking_options,
+    check_texts,
+    on_ending,
+    told,
+    until_interrupted,
+    working_folder,
+)
 from signoff.cli.child import run_child
-from signoff.cli.connect import Place, placed
+from signoff.cli.connect import REPORT_PATIENCE_S, Place, placed
 from signoff.cli.exits import NOT_FOUND, OK, code_of_asking, code_of_record
 from signoff.cli.output import Suggested, put_json
 from signoff.cli.saying import said
@@ -106,9 +116,14 @@ async def _run_once(
 
 
 async def _report(client: Client, record: ApprovalRecord, status: Any, code: int | None) -> ApprovalRecord | None:
-    """Tell the gateway; what ran has run, so a gateway that cannot be told changes no exit code."""
+    """Tell the gateway, for as long as nobody interrupts it; what ran has run, so a gateway that cannot be told changes
+    no exit code."""
+    telling = asyncio.ensure_future(client.result(record.request_id, status, code, patience_s=REPORT_PATIENCE_S))
+    on_ending(telling.cancel)
     try:
-        return await client.result(record.request_id, status, code)
+        return await telling
     except SignoffError as error:
         click.echo(f"signoff: the result could not be reported: {error.message}", err=True)
-        return None
+    except asyncio.CancelledError:
+        click.echo("signoff: interrupted; the result is not reported.", err=True)
+    return None

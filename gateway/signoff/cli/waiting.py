@@ -50,6 +50,10 @@ class Teller:
         """The gateway does not answer any more, or answers again."""
         self._say(f"signoff: the gateway {'does not answer; it is tried again' if away else 'answers again'}.")
 
+    def missing(self) -> None:
+        """There is no gateway, and one that ran here may come back."""
+        self._say("signoff: no gateway runs here now; it is waited for.")
+
     @contextmanager
     def counting(self) -> Iterator[None]:
         """Count down while inside, on a terminal."""

@@ -434,5 +434,6 @@ def refused(found: ApprovalRecord, error: ClaimRefused) -> ApprovalRecord:
     """The record of an approval that may not be run (any more), with a message that says so."""
     message = found.message
     if not message.startswith(("BLOCKED:", "STAGED:")):
-        message = f"BLOCKED: {error.claim_code}. {error.message.removeprefix('BLOCKED: ')}"
+        blocked = error.message.startswith("BLOCKED: ")
+        message = error.message if blocked else f"BLOCKED: {error.claim_code}. {error.message}"
     return msgspec.structs.replace(found, claimed_here=False, message=message)

@@ -205,9 +205,11 @@ class BlockingClient:
         """As `Client.claim`."""
         return self._call(lambda: self._client.claim(request_id, digest, claim_id=claim_id, operands=operands))
 
-    def result(self, request_id: str, status: Status, exit_code: int | None = None) -> ApprovalRecord:
+    def result(
+        self, request_id: str, status: Status, exit_code: int | None = None, *, patience_s: float | None = None
+    ) -> ApprovalRecord:
         """As `Client.result`."""
-        return self._call(lambda: self._client.result(request_id, status, exit_code))
+        return self._call(lambda: self._client.result(request_id, status, exit_code, patience_s=patience_s))
 
     # --- showing -----------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket as sockets
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -13,7 +14,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from signoff.client import _sse, _wire
+from signoff.client import _sse, _wire, jobs
 from signoff.client._link import Address, Backoff, Link, Lost, OnOutage, address_of, header_text
 from signoff.client.actions import Actions
 from signoff.client.allowlist import Allowlists
@@ -36,6 +37,7 @@ from signoff.elicitation import Elicited, taken
 from signoff.errors import InvalidInput, SignoffError, TurnEnded
 from signoff.ids import ONE, new_id
 from signoff.model import Action, Elicitation, Operand
+from signoff.presence import JOBS
 from signoff.shown_card import ShownCard
 from signoff.waited import Meter
 
@@ -133,7 +135,7 @@ class Client(Actions, Allowlists):
         `TurnNotFound`, `InvalidInput`, `IdempotencyConflict`, and `ClaimRefused` with the code `digest_mismatch`.
         """
         checked = _wire.as_action(action)
-        where = self._where(session_id, turn_id)
+        where = await self._asking(session_id, turn_id)
         machine = sockets.gethostname() if isinstance(host, UnsetType) else host
         question = Question(
             action=checked,
@@ -203,7 +205,8 @@ class Client(Actions, Allowlists):
             action, session_id=session_id, turn_id=turn_id, timeout_s=timeout_s, request_id=request_id
         )
         if record.may_run:
-            await self.result(record.request_id, "succeeded")
+            with suppress(SignoffError):  # what a person accepted is the asker's, whether or not that can be told
+                await self.result(record.request_id, "succeeded")
         return taken(record.elicitation, may_run=record.may_run)
 
     def turn(
@@ -235,7 +238,7 @@ class Client(Actions, Allowlists):
         for `ask`: a denial holds for the same one. `explain` adds each command, rule and rung. Raises `InvalidInput`,
         `SessionNotFound`.
         """
-        where = self._where(session_id, turn_id)
+        where = await self._asking(session_id, turn_id)
         machine = sockets.gethostname() if isinstance(host, UnsetType) else host
         call = _wire.check(_wire.as_action(action), where.session_id, where.turn_id, machine, explain=explain)
         return _wire.parsed(await self._link.call(call), CheckRecord)
@@ -265,10 +268,14 @@ class Client(Actions, Allowlists):
         call = _wire.claim(request_id, digest, claim_id or new_id("claim"), operands)
         return claimed(_wire.record(await self._link.call(call)))
 
-    async def result(self, request_id: str, status: Status, exit_code: int | None = None) -> ApprovalRecord:
-        """Report how a claimed action went; the turn that `request` opened for it ends. Raises `Conflict`."""
+    async def result(
+        self, request_id: str, status: Status, exit_code: int | None = None, *, patience_s: float | None = None
+    ) -> ApprovalRecord:
+        """Report how a claimed action went; the turn that `request` opened for it ends. A gateway that is away is tried
+        again for `patience_s`, or for `unreachable_after_s`. Raises `Conflict`, `GatewayUnreachable`."""
+        call = _wire.result(request_id, status, exit_code)
         try:
-            return _wire.record(await self._link.call(_wire.result(request_id, status, exit_code)))
+            return _wire.record(await self._link.call(call, patience_s=patience_s, watched=True))
         finally:
             turn = self._running.pop(request_id, None)
             if turn is not None:
@@ -451,6 +458,16 @@ class Client(Actions, Allowlists):
             turn_id=turn_id or self._turn_id or (context.turn_id if own else None),
             tool_call_id=context.tool_call_id if own else None,
         )
+
+    async def _asking(self, session_id: str | None, turn_id: str | None) -> Context:
+        """The same of what asks. Raises `InvalidInput` for a job that is bound under the id of a session which is none:
+        there it would be asked about and wait."""
+        where, bound = self._where(session_id, turn_id), current(self._environ)
+        if bound.kind in JOBS and where.session_id is not None and where.session_id == bound.session_id:
+            why = await jobs.why_not(bound.kind, where.session_id, self.find_session)
+            if why is not None:
+                raise InvalidInput(why, param="session_id")
+        return where
 
     def _session(self, session_id: str | None) -> str:
         return _named(self._where(session_id, None).session_id)

@@ -177,6 +177,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True):
     platform: str | None = None
     chat_id: str | None = None
     thread_id: str | None = None
+    parent: str | None = None
     generation: int = 0
     bypass_until: datetime | None = None
     """Nothing is asked in it until then."""

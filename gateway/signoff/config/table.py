@@ -147,7 +147,8 @@ GATEWAY: tuple[Setting, ...] = (
     ),
     Setting(
         name="gateway.console_url",
-        doc="The public address under which browsers reach the API's listener; links to the console begin with it.",
+        doc="The address under which browsers reach the API's listener. Links to the console begin with it; with it "
+        "set, cards link to their own page there.",
         check=checks.web_address,
         default_text="none: cards carry no link",
     ),
@@ -182,11 +183,34 @@ PROFILE: tuple[Setting, ...] = (
         default=_APPROVALS.deny,
     ),
     Setting(
+        name="approvals.protect_instructions",
+        doc="Whether each write to a file that tells agents how to behave, such as `CLAUDE.md` or `.cursor/`, is asked "
+        "for, whatever is granted or switched off.",
+        check=checks.boolean,
+        shape="boolean",
+        default=_APPROVALS.protect_instructions,
+    ),
+    Setting(
+        name="approvals.protected_files",
+        doc="Other files that are protected so: names, or paths from their end on, in which `*` alone is special.",
+        check=checks.many(checks.text, '["POLICY.md", "deploy/*.yml"]'),
+        shape="list",
+        default=_APPROVALS.protected_files,
+    ),
+    Setting(
         name="approvals.unknown_commands",
         doc="What happens to a command that no rule knows: `verbs` asks where its words carry a destructive verb or "
         "flag, or its name is none that a program should have; `ask` asks always, `allow` never.",
         check=checks.one_of("verbs", "ask", "allow"),
         default=_APPROVALS.unknown_commands,
+    ),
+    Setting(
+        name="approvals.loose_words",
+        doc="Whether a word such as `yes` or `no` answers: alone in its message, in a direct chat, where exactly one "
+        "question waits. It approves once, and nothing critical or kept.",
+        check=checks.boolean,
+        shape="boolean",
+        default=_APPROVALS.loose_words,
     ),
     Setting(
         name="approvals.smart.base_url",

@@ -15,9 +15,9 @@ from signoff.doctoring.clocks import ALLOWED_S, judged
 from signoff.errors import ConfigError, StoreError
 from signoff.key_marks import MEND
 from signoff.keyring import marks
+from signoff.loopback import is_loopback
 from signoff.model import Note
 from signoff.ports import Finding
-from signoff.server.limits import is_loopback
 from signoff.stores.postgres import MOST_AHEAD_S
 from signoff.stores.postgres_errors import explain
 from signoff.stores.postgres_migrate import look, migrations

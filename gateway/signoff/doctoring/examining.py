@@ -23,8 +23,8 @@ from signoff.doctoring.rows import Row, rows_of
 from signoff.doctoring.storing import serving_findings, shared_findings, store_findings
 from signoff.drills import named_places
 from signoff.errors import ConfigError
+from signoff.loopback import is_loopback
 from signoff.ports import Checkup, Finding, GroupCheckup
-from signoff.server.limits import is_loopback
 from signoff.settings import Profile
 
 log = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
+from signoff.loopback import is_loopback
 from signoff.ports import Finding
-from signoff.server.limits import is_loopback
 from signoff.settings import HookSettings, Profile
 
 REACH_WITHIN_S = 5.0

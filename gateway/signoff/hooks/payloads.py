@@ -133,7 +133,8 @@ def payload_of(event: Event, row: ApprovalRequest | None, session: Session | Non
     """What the hook of this event is told; None for an event that no hook is told of, and for one about a request that
     is not there any more.
 
-    `row` is the request that the event is about, `session` its session; both may be as they stand later.
+    `row` is the request that the event is about, which may be as it stands later. `session` is its session, for an end
+    whose event does not say itself what that was, as those of earlier versions do not.
     """
     hook = HOOK_OF.get(event.type)
     if hook is None:
@@ -217,17 +218,20 @@ def _surface(row: ApprovalRequest, by: Actor | None) -> str:
 def _agent_end(event: Event, session: Session | None) -> AgentEnd:
     by = event.data.get("ended_by")
     how: Any = event.type.replace(".", "_")
+    of = event.data.get("session")
+    if of is None:
+        of = {"kind": None, "agent": None, "parent": None} if session is None else msgspec.structs.asdict(session)
     return AgentEnd(
         seq=event.seq,
         at=event.at,
         profile=event.profile,
         session_id=event.session_id or "",
         turn_id=event.data.get("turn_id"),
-        kind=session.kind if session is not None else None,
-        agent=session.agent if session is not None else None,
+        kind=of["kind"],
+        agent=of["agent"],
         ended="turn" if event.type == "turn.ended" else "session",
         how=how,
         cause=event.data.get("cause"),
         ended_by=None if by is None else msgspec.convert(by, Actor),
-        parent=session.parent if session is not None else None,
+        parent=of["parent"],
     )

@@ -7,18 +7,17 @@ import os
 import time
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from urllib.parse import urlsplit
 
 import aiohttp
 from msgspec import Struct
 
 from signoff.hooks.signing import signed
+from signoff.loopback import leads_away
 from signoff.ports import Clock
 from signoff.settings import HookSettings
 
 WITHIN_S = 10.0
 """How long a receiver may take; it should store the message and answer."""
-_LOOPBACK = ("127.", "localhost", "::1")
 MAX_ANSWER_BYTES = 500
 
 
@@ -76,7 +75,7 @@ class Poster:
     def _session(self) -> aiohttp.ClientSession:
         if self._http is None:
             # A proxy of the environment is for what leads away from this machine.
-            away = not (urlsplit(self._hook.url).hostname or "").startswith(_LOOPBACK)
+            away = leads_away(self._hook.url)
             self._http = aiohttp.ClientSession(
                 trust_env=away, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
             )

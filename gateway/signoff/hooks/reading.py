@@ -20,6 +20,8 @@ async def load(store: Store, event: Event) -> Payload | None:
     """
     row = session = None
     if HOOK_OF.get(event.type) == "agent_end":
+        if "session" in event.data:
+            return payload_of(event, None, None)
         session = await store.get(Session, session_key(event.profile, event.session_id or ""))
     elif event.request_id is not None:
         row = await store.get(ApprovalRequest, request_key(event.profile, event.request_id))

@@ -14,9 +14,10 @@ from aiohttp.web_request import BaseRequest
 from msgspec import Struct
 
 from signoff import aside
-from signoff.errors import InvalidInput, SignoffError
+from signoff.endings import forbids, refused_message
+from signoff.errors import ClaimRefused, InvalidInput, SignoffError
 from signoff.lifecycle import IllegalTransition
-from signoff.model import ApprovalRequest
+from signoff.model import ApprovalRequest, replace
 from signoff.record import approval_of
 from signoff.server.caller import identify, require
 from signoff.server.connections import JSON_HEADERS
@@ -95,7 +96,13 @@ class Api:
         if isinstance(row, ApprovalRequest) and call.who.sees(row):
             make = partial(approval_of, row, self._door.core.clock.now(), exact=call.who.exact(row))
             about = await aside.shown(row, make)
-        answer = ErrorAnswer(error=facts_of(error), approval=about, cause=error.facts.get("cause"))
+        told = facts_of(error)
+        if isinstance(error, ClaimRefused) and isinstance(row, ApprovalRequest):
+            # An agent may look at either text: neither may read like permission.
+            told = replace(told, message=refused_message(row, code, self._door.core.clock.now()))
+            if about is not None and not forbids(about.message):
+                about = replace(about, message=told.message)
+        answer = ErrorAnswer(error=told, approval=about, cause=error.facts.get("cause"))
         headers = dict(JSON_HEADERS)
         if error.status == 401:
             headers["WWW-Authenticate"] = "Bearer"

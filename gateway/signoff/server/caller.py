@@ -36,7 +36,8 @@ class Caller(Struct, frozen=True, kw_only=True):
 
 
 async def identify(core: Core, request: BaseRequest) -> Caller:
-    """The caller of a request. Raises `Unauthenticated`, `InsufficientScope` (a foreign user on the local socket)."""
+    """The caller of a request. Raises `Unauthenticated`, `InsufficientScope` (a foreign user on the local socket, or a
+    key of another profile than the one that is named)."""
     given = request.headers.getall(hdrs.AUTHORIZATION, ())
     if not given:
         if is_local(request):
@@ -48,6 +49,9 @@ async def identify(core: Core, request: BaseRequest) -> Caller:
     key = await core.keys.verify(text.strip()) if scheme.lower() == "bearer" else None
     if key is None:
         raise Unauthenticated
+    named = request.headers.get(PROFILE_HEADER, key.profile)
+    if named != key.profile:
+        raise InsufficientScope(f"This key works in profile {key.profile}, and {named[:100]!r} was named.")
     return _holder(key)
 
 

@@ -136,7 +136,7 @@ def type_of(status: int) -> ErrorType:
 
 def facts_of(error: SignoffError) -> ErrorFacts:
     """What is written of an error. What went wrong inside is told by its class alone, not by its message."""
-    message = error.message if error.status < 500 else (type(error).__doc__ or "").strip().splitlines()[0]
+    message = error.message if error.status < 500 else type(error).summary()
     return ErrorFacts(message=message, type=type_of(error.status), code=code_of(error), param=error.param)
 
 

@@ -57,14 +57,6 @@ class Hosts:
             raise WrongHost from None
 
 
-def is_loopback(host: str) -> bool:
-    """Whether that listening address is reached from this machine only."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def _host_name(given: str) -> str:
     """The host of `host:port` or `[v6]:port`."""
     if given.startswith("["):

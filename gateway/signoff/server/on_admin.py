@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from signoff import aside
+from signoff.changes.grants import in_force
 from signoff.errors import GrantNotFound, InvalidInput, KeyNotFound
+from signoff.model import Grant
+from signoff.rows import joined
+from signoff.server.paging import page
 from signoff.server.routes import ADMIN, DECIDE, WATCH, Call, Reply, Route, route
 from signoff.server.views import GrantList, GrantView, KeyList, KeyView, NewKeyView, grant_view, key_view
 from signoff.server.wire import KeyBody, PageQuery
@@ -11,9 +17,18 @@ from signoff.server.wire import KeyBody, PageQuery
 
 async def _grants(call: Call) -> Reply:
     query: PageQuery = call.query
-    rows = await call.core.broker.grants(call.who.profile, limit=query.limit)
+    profile, now = call.who.profile, call.core.clock.now()
+    rows, following = await page(
+        partial(call.core.store.find, Grant, "live_profile", profile),
+        shown=partial(in_force, now=now),
+        name=lambda row: row.grant_id,
+        key=partial(joined, profile),
+        limit=query.limit,
+        after=query.after,
+    )
     exact = (row.exact for row in rows)
-    return Reply(await aside.masked(exact, lambda: GrantList(data=[grant_view(row) for row in rows])))
+    answer = await aside.masked(exact, lambda: GrantList(data=[grant_view(row) for row in rows], next=following))
+    return Reply(answer)
 
 
 async def _revoke_grant(call: Call) -> Reply:
@@ -23,8 +38,15 @@ async def _revoke_grant(call: Call) -> Reply:
 
 async def _keys(call: Call) -> Reply:
     query: PageQuery = call.query
-    rows = await call.core.keys.list(call.who.profile, limit=query.limit)
-    return Reply(KeyList(data=[key_view(row) for row in rows]))
+    rows, following = await page(
+        partial(call.core.keys.list, call.who.profile),
+        shown=lambda row: True,
+        name=lambda row: row.key_id,
+        key=str,
+        limit=query.limit,
+        after=query.after,
+    )
+    return Reply(KeyList(data=[key_view(row) for row in rows], next=following))
 
 
 async def _create_key(call: Call) -> Reply:
@@ -62,7 +84,8 @@ ROUTES: tuple[Route, ...] = (
         scopes=WATCH,
         query=PageQuery,
         answer=GrantList,
-        text="The live grants, oldest first.",
+        errors=(InvalidInput,),
+        text="The live grants, oldest first; go on after `next`.",
     ),
     route(
         name="revoke_grant",
@@ -82,7 +105,8 @@ ROUTES: tuple[Route, ...] = (
         scopes=ADMIN,
         query=PageQuery,
         answer=KeyList,
-        text="The profile's API keys, revoked ones too.",
+        errors=(InvalidInput,),
+        text="The profile's API keys, revoked ones too, oldest first; go on after `next`.",
     ),
     route(
         name="create_key",

@@ -33,20 +33,18 @@ from signoff.rows import request_key, session_key, turn_key
 from signoff.server.faults import TooManyPending
 from signoff.server.limits import MAX_DEPTH, too_deep
 from signoff.server.on_sessions import sendable
+from signoff.server.paging import page
 from signoff.server.routes import AGENT, DECIDE, READ, Call, Reply, Route, route
 from signoff.server.views import ApprovalList
 from signoff.server.wire import AskBody, CancelBody, ClaimBody, DecisionBody, ListQuery, NoBody, ResultBody, WaitQuery
 
-_SCAN = 200
-_MOST_SCANNED = 5000
-"""Rows that one page looks through; a page may end early with a `next` to go on from."""
 CLAIM_CODES = ("not_approved", "already_claimed", "digest_mismatch", "changed_since_review", "cancelled", "lapsed")
 
 
-async def record(call: Call, row: ApprovalRequest) -> Approval:
-    """The record as this caller may see it."""
+async def record(call: Call, row: ApprovalRequest, *, started: bool = False) -> Approval:
+    """The record as this caller may see it; `started` where it answers the claim itself."""
     exact = call.who.exact(row)
-    make = partial(approval_of, row, call.core.clock.now(), exact=exact)
+    make = partial(approval_of, row, call.core.clock.now(), exact=exact, started=started)
     return make() if exact else await aside.shown(row, make)
 
 
@@ -136,25 +134,14 @@ class _Index(NamedTuple):
 async def _list(call: Call) -> Reply:
     query: ListQuery = call.query
     index = _index(call, query)
-    after = request_key(call.who.profile, query.after) if query.after is not None else None
-    found: list[ApprovalRequest] = []
-    scanned = 0
-    following: str | None = None
-    while True:
-        rows = await call.core.store.find(ApprovalRequest, index.path, index.value, limit=_SCAN, after=after)
-        for row in rows:
-            if len(found) == query.limit:
-                break
-            scanned += 1
-            following = row.request_id
-            if call.who.sees(row) and query.status in ("all", "pending" if row.outcome is None else "resolved"):
-                found.append(row)
-        if len(found) == query.limit or scanned >= _MOST_SCANNED:
-            break
-        if len(rows) < _SCAN:
-            following = None
-            break
-        after = request_key(call.who.profile, rows[-1].request_id)
+    found, following = await page(
+        partial(call.core.store.find, ApprovalRequest, index.path, index.value),
+        shown=lambda row: call.who.sees(row) and query.status in ("all", "pending" if row.pending else "resolved"),
+        name=lambda row: row.request_id,
+        key=partial(request_key, call.who.profile),
+        limit=query.limit,
+        after=query.after,
+    )
     return Reply(ApprovalList(data=[await record(call, row) for row in found], next=following))
 
 
@@ -203,7 +190,7 @@ async def _claim(call: Call) -> Reply:
     broker = call.core.broker
     done = await broker.claim(row.profile, row.request_id, body.digest, body.claim_id, body.operands, sha256)
     given = token if done.pass_sha256 == sha256 else None  # the one of an earlier answer was used meanwhile
-    return Reply(replace(await record(call, done), gate_token=given))
+    return Reply(replace(await record(call, done, started=True), gate_token=given))
 
 
 async def _result(call: Call) -> Reply:

@@ -38,6 +38,7 @@ async def page(
             scanned, last = scanned + 1, name(row)
             if shown(row):
                 found.append(row)
-        if len(found) < limit and len(rows) < SCAN:
-            return found, None
+        else:
+            if len(rows) < SCAN:
+                return found, None
     return found, last

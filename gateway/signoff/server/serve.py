@@ -15,6 +15,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from signoff.errors import ConfigError
+from signoff.loopback import is_loopback
 from signoff.server.app import Api, Pages
 from signoff.server.backlog import Backlog
 from signoff.server.bounds import Bounds
@@ -22,14 +23,15 @@ from signoff.server.connections import BoundedServer
 from signoff.server.core import Core
 from signoff.server.hall import Hall
 from signoff.server.hooks import Hooks
-from signoff.server.limits import Hosts, is_loopback
+from signoff.server.limits import Hosts
 from signoff.server.local import local_socket
 from signoff.server.routes import Door
 from signoff.server.streams import KEEPALIVE_S, WRITE_WITHIN_S, Streams
 from signoff.server.table import ROUTES
 
-SHUTDOWN_S = 1.0
-"""What is still being answered at the end may take this long; waits and streams end at once."""
+SHUTDOWN_S = 0.5
+"""What is still being answered at the end may take this long, on all listeners together; waits and streams end at
+once."""
 IPV4, IPV6 = "127.0.0.1", "::1"
 _LINGER_S = 1.0
 """After a refusal the rest of a body is read for so long, so that the client reads the answer."""
@@ -76,16 +78,17 @@ async def serve(
         stack.push_async_callback(hall.drained)
         stack.callback(backlog.close)
         await backlog.begin()
-        server = await _server(stack, api.handle, bounds)
+        runners = await stack.enter_async_context(_runners())
+        server = await _server(runners, api.handle, bounds)
         bound = Bound(api=await _listen(stack, server, host, port, "gateway.port"))
         if host == IPV4 and any(is_localhost(name) for name in host_names):
             await _hold_ipv6(stack, server, bound.api)
         if hooks is not None:
-            apart = await _server(stack, Hooks(core, hall).handle, bounds)
+            apart = await _server(runners, Hooks(core, hall).handle, bounds)
             bound = _with(bound, hooks=await _listen(stack, apart, *hooks, "gateway.hooks_port"))
         if state_dir is not None:
             sock = stack.enter_context(local_socket(state_dir))
-            local = await _server(stack, api.handle, bounds)
+            local = await _server(runners, api.handle, bounds)
             listener = await asyncio.get_running_loop().create_server(local, sock=sock, backlog=_BACKLOG)
             stack.push_async_callback(_closed, listener)
             bound = _with(bound, socket=Path(sock.getsockname()))
@@ -135,13 +138,23 @@ def _with(bound: Bound, *, hooks: str | None = None, socket: Path | None = None)
     return Bound(api=bound.api, hooks=hooks or bound.hooks, socket=socket or bound.socket)
 
 
-async def _server(stack: AsyncExitStack, handler: object, bounds: Bounds) -> BoundedServer:
-    """What answers on a listener; at the end it waits for the answers under way."""
+async def _server(runners: list[web.ServerRunner], handler: object, bounds: Bounds) -> BoundedServer:
+    """What answers on a listener; at the end its runner waits for the answers under way."""
     server = BoundedServer(handler, bounds=bounds, access_log=None, lingering_time=_LINGER_S)
     runner = web.ServerRunner(server, shutdown_timeout=SHUTDOWN_S)
     await runner.setup()
-    stack.push_async_callback(runner.cleanup)
+    runners.append(runner)
     return server
+
+
+@asynccontextmanager
+async def _runners() -> AsyncIterator[list[web.ServerRunner]]:
+    """Those in the list end together, so that callers who hang on several listeners hold up the end once."""
+    runners: list[web.ServerRunner] = []
+    try:
+        yield runners
+    finally:
+        await asyncio.gather(*(runner.cleanup() for runner in runners))
 
 
 async def _listen(stack: AsyncExitStack, server: BoundedServer, host: str, port: int, setting: str) -> str:

@@ -134,11 +134,11 @@ class GrantView(_Out, frozen=True, kw_only=True):
 
 
 class GrantList(_Out, frozen=True, kw_only=True):
-    """The live grants, oldest first."""
+    """A page of the live grants, oldest first."""
 
     object: Literal["list"] = "list"
     data: list[GrantView]
-    next: str | None = None
+    next: str | None
 
 
 class KeyView(_Out, frozen=True, kw_only=True):
@@ -161,11 +161,11 @@ class NewKeyView(KeyView, frozen=True, kw_only=True):
 
 
 class KeyList(_Out, frozen=True, kw_only=True):
-    """The profile's keys, oldest first."""
+    """A page of the profile's keys, oldest first."""
 
     object: Literal["list"] = "list"
     data: list[KeyView]
-    next: str | None = None
+    next: str | None
 
 
 class AllowlistLine(_Out, frozen=True, kw_only=True):

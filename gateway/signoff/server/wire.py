@@ -42,9 +42,10 @@ class ListQuery(_In, frozen=True, kw_only=True):
 
 
 class PageQuery(_In, frozen=True, kw_only=True):
-    """How many."""
+    """How many, and where to go on."""
 
     limit: Annotated[int, Meta(ge=1, le=500)] = 500
+    after: Annotated[str | None, Meta(description="The `next` of the page before.")] = None
 
 
 class SessionsQuery(_In, frozen=True, kw_only=True):

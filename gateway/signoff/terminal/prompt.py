@@ -12,12 +12,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from signoff.authorize import local_actor
-from signoff.errors import AlreadyResolved, InvalidInput, SignoffError, StoreError
+from signoff.errors import AlreadyResolved, InvalidInput, StoreError
 from signoff.ids import new_id
 from signoff.model import ApprovalRequest, Cause, Change, Session
 from signoff.rows import session_key
 from signoff.shown_card import ShownCard
-from signoff.terminal.prompting import LEASE_S, RENEW_S, Failure, prompted
+from signoff.terminal.lease import LEASE_S, Lease
+from signoff.terminal.prompting import Failure, prompted
 from signoff.terminal.talking import COUNTED, Reply
 from signoff.terminal.tty import CONTROLLING
 
@@ -49,9 +50,10 @@ class TerminalPrompt:
         self._name = new_id("terminal")
         self._side = _InProcess(gateway, profile)
         self._changed = asyncio.Event()
-        self._tasks: list[asyncio.Task[None]] = []
+        self._lease = Lease(gateway.clock, self._attach, self._detach)
         self._asking = False
         self._stack = contextlib.ExitStack()
+        self._running: asyncio.Task[None]
 
     async def __aenter__(self) -> TerminalPrompt:
         session = await self._gateway.find_session(self._session_id, profile=self._profile)
@@ -60,10 +62,10 @@ class TerminalPrompt:
                 f"A terminal prompt is for a session of kind cli; {self._session_id} is {session.kind}.",
                 param="session_id",
             )
-        await self._attach()
+        await self._lease.begin()
         self._stack.callback(self._gateway.store.subscribe(self._heard))
         self._changed.set()
-        self._tasks = [asyncio.create_task(self._run()), asyncio.create_task(self._renew())]
+        self._running = asyncio.create_task(self._run())
         return self
 
     async def __aexit__(
@@ -71,11 +73,13 @@ class TerminalPrompt:
     ) -> None:
         interrupted = self._asking and error is not None
         self._stack.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        if self.gone is None:
-            await asyncio.shield(self._detach("prompt_interrupted" if interrupted else "notifier_gone"))
+        self._running.cancel()
+        await asyncio.gather(self._running, return_exceptions=True)
+        cause = self.gone or ("prompt_interrupted" if interrupted else "notifier_gone")
+        try:
+            await asyncio.shield(self._lease.end(cause))
+        except StoreError as failed:  # it lapses by itself, and what the block gave or raised is worth more
+            log.error("terminal.left: %s", failed)
 
     async def _attach(self) -> None:
         await self._gateway.attach(self._session_id, self._name, lease_s=LEASE_S, profile=self._profile)
@@ -83,35 +87,32 @@ class TerminalPrompt:
     async def _detach(self, cause: Cause) -> None:
         await self._gateway.detach(self._session_id, self._name, cause, profile=self._profile)
 
-    async def _renew(self) -> None:
-        """Say that it is still there. A session that ended takes no more prompts."""
-        while self.gone is None:
-            await asyncio.sleep(RENEW_S)
-            with contextlib.suppress(SignoffError):
-                await self._attach()
-
     def _heard(self, changes: Sequence[Change]) -> None:
         if any(change.request is not None and change.request.outcome is None for change in changes):
             self._changed.set()
 
     async def _run(self) -> None:
-        while self.gone is None:
+        while True:
             await self._changed.wait()
             self._changed.clear()
             try:
-                row = await self._next()
-            except StoreError as error:  # it is looked for again, or what waits would stand before nobody
+                await self._look()
+                if self.gone is not None:
+                    return await self._lease.end(self.gone)
+            except StoreError as error:  # it is tried again, or what waits would stand before nobody
                 log.error("terminal.unread: %s", error)
                 await asyncio.sleep(RETRY_S)
                 self._changed.set()
-                continue
-            if row is None:
-                continue
-            self._changed.set()
-            self._asking = True
-            self.gone = await self._prompt(row.request_id)
-            self._asking = False
-        await self._detach(self.gone)
+
+    async def _look(self) -> None:
+        """Ask what waits longest."""
+        row = await self._next() if self.gone is None else None
+        if row is None:
+            return
+        self._changed.set()
+        self._asking = True
+        self.gone = await self._prompt(row.request_id)
+        self._asking = False
 
     async def _prompt(self, request_id: str) -> Failure | None:
         """Ask; an interrupt at the prompt ends the prompt, not the program."""

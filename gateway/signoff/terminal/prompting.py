@@ -14,11 +14,6 @@ from signoff.terminal.tty import CONTROLLING, Ended, NoTerminal, Tty
 
 log = logging.getLogger("signoff.terminal")
 
-LEASE_S = 30.0
-"""A prompt whose process was killed counts as there for so long: as long as an answer client whose connection broke."""
-RENEW_S = 10.0
-"""How often a living one says so: two may be missed."""
-
 Failure = Literal["no_prompt", "prompt_failed", "prompt_interrupted"]
 """Why a terminal gave no answer. None of them is a denial."""
 

@@ -32,6 +32,7 @@ from signoff.testing.adapter_stage import (
     until,
     until_shown,
 )
+from signoff.testing.clock import settle
 
 HEAL_S = 90.0
 """Clock seconds within which an adapter works again after its platform does: two of the longest pauses (30 s), and what
@@ -297,8 +298,16 @@ class Lives:
             posted = await adapter.post(stage.group, card())
             press = await stage.press(stage.person, stage.group, posted.message_id, "t-approve")
             await until(lambda: bool(inbox.taps), what="the tap is in")
-            asyncio.get_running_loop().call_later(0.3, inbox.release)
+            releasing = asyncio.create_task(self.release_while_it_stops(inbox))
+        await releasing
         assert await stage.answers(press) == [inbox.answer]
+
+    @staticmethod
+    async def release_while_it_stops(inbox: RecordingInbox) -> None:
+        """Let an adapter that waits for nothing cancel what is in hand, but keep none waiting for a time that a slow
+        machine could make longer than its patience."""
+        await settle()
+        inbox.release()
 
     @staticmethod
     def is_ours(task: asyncio.Task[object]) -> bool:

@@ -163,6 +163,7 @@ class RecordingInbox:
         self.taps: list[Tap] = []
         self.messages: list[Message] = []
         self.moves: list[tuple[str, str, str]] = []
+        self.places_left: list[tuple[Destination, str]] = []
         self.alarms: list[tuple[str, str]] = []
         self.untold: list[tuple[Tap, Answer]] = []
         """Taps whose answer the platform no longer took."""
@@ -215,6 +216,10 @@ class RecordingInbox:
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """Keep it."""
         self.moves.append((platform, old_chat_id, new_chat_id))
+
+    async def left(self, place: Destination, why: str) -> None:
+        """Keep it."""
+        self.places_left.append((place, why))
 
     async def load(self, name: str) -> str | None:
         """A kept value."""

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
-from tests.unit.catch_up.world import ANN, BEN, FALLBACK, PLACE, Absent, mail
+from tests.unit.catch_up.world import ANN, BEN, FALLBACK, PLACE, Absent, kept, mail
 from tests.unit.core.harness import BY_ANN, OTHER_PLACE
 
-from signoff.changes import catching_up, staging
-from signoff.changes.common import emit
+from signoff.changes import catching_up
 from signoff.errors import AdapterUnavailable
-from signoff.model import ApprovalRequest, Destination, Note, Person, replace
+from signoff.model import Note, Person, replace
 from signoff.ports import AdapterInfo, Tx
-from signoff.settings import ApprovalSettings
+from signoff.settings import ApprovalSettings, ToolGateSettings
 
 Make = Callable[..., Absent]
 
@@ -32,7 +31,7 @@ async def test_who_comes_back_is_told_once_what_ended_meanwhile(world: Absent) -
     # Asked at 09:00, unanswered from 09:05 on.
     assert told.text.splitlines() == [
         "Nobody answered here, 09:05 UTC to 10:05 UTC:",
-        "1 question ran out of time",
+        "1 timeout",
         f"{row.short_id} timeout 09:05 UTC · rm -rf ./build · deploy-bot",
     ]
     assert [b.label for line in told.card.rows for b in line] == [f"Ask again: {row.short_id}"]
@@ -110,15 +109,18 @@ async def test_a_second_absence_is_told_by_itself(world: Absent) -> None:
 async def test_what_was_blocked_since_nobody_was_there_is_told_in_the_session_s_place(world: Absent) -> None:
     await world.session("mail", kind="cron", destination=None, agent="mailer")
     await world.session("hook", kind="webhook", destination=PLACE, agent="ci-bot")
+    await world.session("below", kind="child", parent="hook", agent="ci-bot")
     mailed = await world.submit("npm publish", "mail")
     hooked = await world.submit("npm publish", "hook")
-    assert (mailed.outcome, hooked.outcome) == ("blocked", "blocked")
+    handed = await world.submit("npm publish", "below")
+    assert (mailed.outcome, hooked.outcome, handed.outcome) == ("blocked", "blocked", "blocked")
     await world.passes(600)
     await world.life()
     await world.life(place=FALLBACK)
     here, there = await world.only(), await world.only(FALLBACK)
     assert f'{hooked.short_id} blocked 09:00 UTC, unattended_mode is "deny" · npm publish · ci-bot' in here.text
     assert f'{mailed.short_id} blocked 09:00 UTC, cron_mode is "deny" · npm publish · mailer' in there.text
+    assert f"{handed.short_id} blocked" in here.text
     assert mailed.short_id not in here.text
 
 
@@ -131,6 +133,20 @@ async def test_what_no_executor_could_run_later_says_so(make: Make) -> None:
     await world.life(place=FALLBACK)
     line = f"{row.short_id} blocked 09:00 UTC, no executor could run it later · npm publish · mailer"
     assert line in (await world.only(FALLBACK)).text
+
+
+async def test_what_the_tool_gate_could_not_keep_says_so(make: Make) -> None:
+    """A named tool without an executor is blocked in a job, whatever the job's own setting says."""
+    gate = ToolGateSettings(require_approval=("send_email",))
+    world = make(approvals=ApprovalSettings(tool_gate=gate, cron_mode="approve", fallback_destination=FALLBACK))
+    await world.session("mail", kind="cron", destination=None, agent="mailer")
+    row = await world.submit(mail(), "mail")
+    assert row.outcome == "blocked"
+    await world.passes(600)
+    await world.life(place=FALLBACK)
+    told = await world.only(FALLBACK)
+    assert f"{row.short_id} blocked 09:00 UTC, no executor could run it later · send_email" in told.text
+    assert (await world.tapped(told, f"Ask again: {row.short_id}")).text.startswith("mailer is")
 
 
 async def test_what_could_not_be_delivered_is_told_when_the_platform_is_back(world: Absent) -> None:
@@ -150,7 +166,7 @@ async def test_what_could_not_be_delivered_is_told_when_the_platform_is_back(wor
     told = await world.only()
     assert told.text.splitlines()[:3] == [
         "While nobody could answer, 09:00 UTC to 09:06 UTC:",
-        "1 question reached nobody",
+        "1 notify failed",
         f"{row.short_id} notify failed 09:00 UTC · terraform apply · deploy-bot",
     ]
     await world.life()
@@ -182,36 +198,6 @@ async def test_an_outage_in_which_nothing_ended_is_not_told(world: Absent) -> No
     assert len(world.messages()) == 1
 
 
-async def kept(world: Absent, session: str) -> ApprovalRequest:
-    """An action of a cron session that is kept for a later yes; the question about it."""
-    draft = ApprovalRequest(
-        request_id="req_kept",
-        profile="default",
-        short_id="R1R1R",
-        session_id=session,
-        agent="mailer",
-        kind="cron",
-        action=mail(),
-        digest="d" * 64,
-        destinations=(FALLBACK,),
-        timeout_s=72 * 3600.0,
-        created_at=world.clock.now(),
-        executor="mailer",
-        outcome="staged",
-        decided_at=world.clock.now(),
-    )
-
-    def change(tx: Tx) -> ApprovalRequest:
-        row = staging.stage(tx, draft)
-        tx.put(row)
-        emit(tx, "approval.resolved", row, outcome="staged")
-        return row
-
-    row = await world.store.transact(change)
-    await world.flush()
-    return await world.row(row.kept_as or "")
-
-
 async def test_what_is_staged_waits_and_is_opened_from_the_message(world: Absent) -> None:
     await world.session("mail", kind="cron", destination=None, agent="mailer")
     blocked = await world.submit("npm publish", "mail")
@@ -219,7 +205,7 @@ async def test_what_is_staged_waits_and_is_opened_from_the_message(world: Absent
     await world.passes(600)
     await world.life(place=FALLBACK)
     told = await world.only(FALLBACK)
-    assert told.text.splitlines()[1] == "1 action was blocked, 1 action is kept and still waits"
+    assert told.text.splitlines()[1] == "1 blocked, 1 staged"
     assert f"{question.short_id} staged 09:00 UTC, still waits · send_email · mailer" in told.text
     assert [[b.label for b in line] for line in told.card.rows] == [
         [f"Ask again: {blocked.short_id}", f"Open {question.short_id}"]
@@ -253,7 +239,7 @@ async def test_twenty_are_listed_and_the_rest_is_counted_with_the_console_s_addr
     await world.life()
     told = await world.only()
     lines = told.text.splitlines()
-    assert lines[1] == "125 actions were blocked"
+    assert lines[1] == "125 blocked"
     assert len(lines) == 2 + 20 + 1
     assert lines[-1] == "and 105 more: https://signoff.example/console/catch-up"
     assert [line.split()[0] for line in lines[2:-1]] == [row.short_id for row in rows[-20:]]
@@ -454,33 +440,3 @@ async def test_a_log_full_of_other_things_is_passed_over(world: Absent, monkeypa
 def test_a_person_without_a_place_in_the_settings_is_nobody(world: Absent) -> None:
     world.catch_ups.alive("default", PLACE, Person(platform="fake", user_id="666"))
     assert world.catch_ups._signs == []
-
-
-# --- what is listed -------------------------------------------------------------------------------
-
-
-async def test_a_place_is_listed_as_long_as_something_is_to_be_told_there(world: Absent) -> None:
-    await world.session("mail", kind="cron", destination=None, agent="mailer")
-    question = await kept(world, "mail")
-    await world.passes(600)
-    await world.looked()
-    assert (await world.catch_ups.index("default")).places == (FALLBACK,)
-    assert await world.decide(question, "deny") == "won"
-    assert await world.catch_ups.untold("default") == []
-    assert (await world.catch_ups.index("default")).places == ()
-    assert await world.store.get(Note, catching_up.place_name("default", FALLBACK)) is None
-
-
-async def test_so_many_places_are_listed_the_newest(world: Absent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catching_up, "PLACES", 2)
-    places = [Destination("fake", "100", str(number)) for number in range(3)]
-    for number, place in enumerate(places):
-        await world.session(f"s{number}", destination=place)
-        await world.unanswered("deploy build", f"s{number}")
-        await world.looked()
-    await world.unanswered("deploy again", "s1")
-    await world.looked()
-    assert (await world.catch_ups.index("default")).places == (places[2], places[1])
-    await world.passes(600)
-    await world.life(places[0])  # told all the same
-    assert len(world.messages(places[0])) == 1

@@ -9,11 +9,13 @@ from typing import Any
 from tests.unit.core.harness import ANN, BEN, PLACE, World
 
 from signoff.catching_up import CatchUps
+from signoff.changes import staging
+from signoff.changes.common import emit
 from signoff.commands import Commands
 from signoff.inbox import ProfileInbox
 from signoff.maker import Maker
 from signoff.model import Action, Answer, ApprovalRequest, Command, Copy, Destination, Session, Tool, replace
-from signoff.ports import Store
+from signoff.ports import Store, Tx
 from signoff.rows import session_key
 from signoff.settings import ApprovalSettings, Profile
 from signoff.taps import Taps
@@ -138,4 +140,34 @@ def mail(to: str = "214 addresses") -> Tool:
     return Tool(name="send_email", arguments={"to": to})
 
 
-__all__ = ["ANN", "BEN", "FALLBACK", "MINUTE", "PLACE", "Absent", "Command", "FakeAdapter", "mail"]
+async def kept(world: Absent, session: str, request_id: str = "req_kept") -> ApprovalRequest:
+    """An action of a cron session that is kept for a later yes; the question about it."""
+    draft = ApprovalRequest(
+        request_id=request_id,
+        profile="default",
+        short_id="R1R1R",
+        session_id=session,
+        agent="mailer",
+        kind="cron",
+        action=mail(),
+        digest="d" * 64,
+        destinations=(FALLBACK,),
+        timeout_s=72 * 3600.0,
+        created_at=world.clock.now(),
+        executor="mailer",
+        outcome="staged",
+        decided_at=world.clock.now(),
+    )
+
+    def change(tx: Tx) -> ApprovalRequest:
+        row = staging.stage(tx, draft)
+        tx.put(row)
+        emit(tx, "approval.resolved", row, outcome="staged")
+        return row
+
+    row = await world.store.transact(change)
+    await world.flush()
+    return await world.row(row.kept_as or "")
+
+
+__all__ = ["ANN", "BEN", "FALLBACK", "MINUTE", "PLACE", "Absent", "Command", "FakeAdapter", "kept", "mail"]

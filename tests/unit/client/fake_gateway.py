@@ -229,7 +229,7 @@ class FakeGateway:
         if ran["state"] == "not_run":
             return error(409, "cancelled", "The approval was taken back before it was started.")
         if ran["state"] != "none":
-            return error(409, "already_claimed", "This approval was used once. Do not run it again.")
+            return error(409, "already_claimed", "BLOCKED: already_claimed. This approval was used once.")
         if (row["body"]["action"].get("operands") or []) != (body.get("operands") or []):
             row["execution"] = {"state": "not_run", "cause": "changed_since_review"}
             return error(409, "changed_since_review", "A file changed after a person looked at it.")

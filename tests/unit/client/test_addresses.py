@@ -42,3 +42,8 @@ def test_a_wrong_argument_is_named() -> None:
     with pytest.raises(InvalidInput, match="key holds a space, a line break") as refused:
         Client(key="sk_a_b\r\nX: y", environ={})
     assert refused.value.param == "key"
+
+
+async def test_the_key_is_not_in_a_repr() -> None:
+    client = Client("http://127.0.0.1:9", "sk_id_secret", environ={})
+    assert "secret" not in repr(client._link.address)

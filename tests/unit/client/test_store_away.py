@@ -10,7 +10,9 @@ from tests.unit.client.fake_gateway import FakeGateway
 from tests.unit.client.test_client import ask
 
 from signoff.client import Client
+from signoff.elicitation import Elicited
 from signoff.errors import GatewayUnreachable, SaveUnknown
+from signoff.model import Command
 
 
 @pytest.fixture
@@ -58,3 +60,24 @@ async def test_whoever_answers_is_back_whatever_it_says_of_its_health(gateway: F
         await gateway.decide(request_id, "approved")
         assert (await task).may_run
     assert (told, gateway.fail) == ([True, False], [])
+
+
+@pytest.mark.parametrize("status", [503, 409])
+async def test_what_was_accepted_is_handed_over_though_it_cannot_be_reported(gateway: FakeGateway, status: int) -> None:
+    gateway.sessions["s"] = {}
+    async with Client(gateway.url, unreachable_after_s=0.05, environ={}) as client:
+        asking = asyncio.create_task(client.elicit("jira", "Which?", session_id="s"))
+        request_id = await gateway.asked()
+        gateway.fail += [(f"POST /v1/approvals/{request_id}/result", status)] * 9
+        await gateway.decide(request_id, "approved", elicitation={"action": "accept", "content": {"a": 1}})
+        assert await asking == Elicited(action="accept", content={"a": 1})
+
+
+async def test_a_result_may_wait_longer_than_other_calls(gateway: FakeGateway) -> None:
+    gateway.sessions["s"] = {}
+    gateway.outcome = "approved"
+    async with Client(gateway.url, unreachable_after_s=0.05, environ={}) as client:
+        record = await client.request(Command(command="rm -rf build"), session_id="s")
+        gateway.fail += [(f"POST /v1/approvals/{record.request_id}/result", 503)] * 2
+        done = await client.result(record.request_id, "succeeded", patience_s=30)
+        assert done.execution.state == "succeeded"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from signoff import errors
-from signoff.client import _wire
+from signoff.client import _wire, operands_of
 from signoff.client._link import FIRST_PAUSE_S, LONGEST_PAUSE_S, Backoff
 from signoff.client._sse import Parser, Sent
 from signoff.client.records import Question
@@ -43,6 +44,16 @@ def test_what_would_do_twice_is_not_repeatable() -> None:
     again += [_wire.result("r", "succeeded", 0), _wire.open_turn("s", "t", 60), _wire.end_turn("t", "turn_ended")]
     assert not any(call.repeatable for call in once)
     assert all(call.repeatable for call in again)
+
+
+def test_operands_name_the_content(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"abc")
+    [operand] = operands_of(["a"], tmp_path)
+    assert operand == Operand(
+        path="a", sha256="ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", bytes=3
+    )
+    with pytest.raises(InvalidInput, match="not a readable file"):
+        operands_of(["missing"], tmp_path)
 
 
 def test_undecodable_text_cannot_be_sent() -> None:

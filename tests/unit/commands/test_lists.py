@@ -73,14 +73,15 @@ async def test_grants_and_their_end(world: World) -> None:
     assert await world.type("/grants") == "Nothing is allowed in advance here."
     await world.session("there", OTHER)
     first, second = await world.ask("deploy one"), await world.ask("deploy two")
-    rows = [first, second, await world.ask("deploy six", session="there")]
-    for row, scope in zip(rows, ("session", "always", "session"), strict=True):
+    rows = [first, second, await world.ask("deploy six", session="there"), await world.ask("deploy now")]
+    for row, scope in zip(rows, ("session", "always", "session", "30m"), strict=True):
         await world.type(f"/approve {row.short_id} {scope}")
         await world.clock.advance(0.01)
-    one, two, six = await world.broker.grants("default")
+    one, two, six, now = await world.broker.grants("default")
     assert await world.type("/grants") == (
-        f"{one.grant_id} this session: deploy one · Ana 09:00 UTC\n"
+        f"{one.grant_id} this session: deploy one · Ana 09:00 UTC · ends with it\n"
         f"{two.grant_id} always: deploy two · Ana 09:00 UTC\n"
+        f"{now.grant_id} until 09:30 UTC: deploy now · Ana 09:00 UTC\n"
         "/revoke <grant> ends one."
     )
     assert await world.type(f"/revoke {one.grant_id.lower()}", by=BEN) == (
@@ -91,7 +92,11 @@ async def test_grants_and_their_end(world: World) -> None:
     )
     assert "is not a grant here" in await world.type("/revoke everything")
     assert two.grant_id in await world.type("/revoke")
-    assert [grant.grant_id for grant in await world.broker.grants("default")] == [two.grant_id, six.grant_id]
+    assert [grant.grant_id for grant in await world.broker.grants("default")] == [
+        two.grant_id,
+        six.grant_id,
+        now.grant_id,
+    ]
 
 
 @pytest.mark.parametrize("text", ["/pending", "/why", "/grants", "/revoke 7Q2MK"])

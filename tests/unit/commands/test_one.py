@@ -9,7 +9,7 @@ import pytest
 from tests.unit.commands.world import ANA, BEN, EVE, OTHER, PROFILE, ROOM, THREAD, World, opened, person, until
 
 from signoff.actions import one_line
-from signoff.model import replace
+from signoff.model import Elicitation, replace
 
 
 async def test_the_only_question_needs_no_id(world: World) -> None:
@@ -138,6 +138,16 @@ async def test_an_unknown_word_after_approve_decides_nothing(world: World) -> No
     row = await world.ask()
     for text in ("/approve please", f"/approve {row.short_id} forever", "/approve once always", "/approve 90"):
         assert "nothing was decided. Choose once, session, always or 30m." in await world.type(text)
+    assert await world.outcomes(row) == [None]
+
+
+async def test_a_form_that_nobody_filled_in_stays_pending(world: World) -> None:
+    row = await world.ask()
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    await world.change(row, action=Elicitation(server="crm", message="Which customer?", schema=schema))
+    assert await world.type(f"/approve {row.short_id}") == (
+        "It asks for fields to be filled in: answer it in the console. Nothing was decided."
+    )
     assert await world.outcomes(row) == [None]
 
 

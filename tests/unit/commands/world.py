@@ -84,6 +84,9 @@ class Inbox:
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None:
         """No chat moves here."""
 
+    async def left(self, place: Destination, why: str) -> None:
+        """No chat is deleted here."""
+
     async def unanswered(self, tap: Tap, answer: Answer) -> None:
         """Nobody taps here."""
 

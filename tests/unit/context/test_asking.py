@@ -20,6 +20,7 @@ from signoff.presence import JOBS, Flags, presence
 from signoff.rows import NO_CONTEXT
 from signoff.server.wire import AskBody
 from signoff.sessions import Declaration
+from signoff.settings import ToolGateSettings
 
 ANA = local_actor(1000)
 TALK = "fake:100"
@@ -77,6 +78,27 @@ async def test_no_context_is_blocked_and_logged(
 async def test_no_kind_of_action_runs_without_a_context(tmp_path: Path, action: Action) -> None:  # G2-19
     async with room(tmp_path) as world:
         assert (await refused(world.gateway.request(action))).outcome == "blocked"
+
+
+@pytest.mark.parametrize("no_context", ["deny", "approve"])
+async def test_a_gated_tool_outside_of_any_session_is_logged_too(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, no_context: Literal["deny", "approve"]
+) -> None:  # G2-19
+    """Through the gate and through `request`, whatever its mode; a tool that needs nobody just runs."""
+    gated = ToolGateSettings(require_approval=("send_email", "kept"), force_deferred=("kept",))
+    async with room(tmp_path, no_context=no_context, tool_gate=gated) as world:
+        for tool in ("send_email", "kept"):
+            for calling in (
+                world.gateway.gate.call(tool, {}, run=lambda arguments: pytest.fail("it ran")),
+                world.gateway.request(Tool(name=tool, arguments={})),
+            ):
+                caplog.clear()
+                assert (await calling).outcome in ("refused", "blocked")
+                (line,) = [entry for entry in caplog.records if entry.name == "signoff.placing"]
+                assert "asked outside of any session, and blocked by approvals.tool_gate" in line.getMessage()
+        caplog.clear()
+        assert (await world.gateway.gate.call("read", {}, run=lambda arguments: 7)).value == 7
+        assert caplog.records == []
 
 
 async def test_a_thread_without_a_context_is_blocked_too(tmp_path: Path) -> None:  # G2-19

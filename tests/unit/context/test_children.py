@@ -39,15 +39,32 @@ with bind("job", kind="cron", interactive=True, turn_id="t"):
     raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
+POOL = """
+import json, multiprocessing, os
+from concurrent.futures import ProcessPoolExecutor
+from signoff.context import bind, child, current, portable
+def who():
+    found = current()
+    return [found.session_id, found.kind, found.parent, found.interactive]
+with bind("talk", kind="chat", interactive=True), ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
+    asked = [pool.submit(portable(who))]  # its only worker is forked here
+    with bind("nightly", kind="cron", interactive=True):
+        asked += [pool.submit(portable(who)), pool.submit(who)]
+        with child("part"):
+            asked.append(pool.submit(portable(who)))
+    with bind():
+        asked.append(pool.submit(portable(who)))
+    print(json.dumps([each.result() for each in asked]))
+"""
 
-def seen_by_a_process(environ: dict[str, str], *code: str) -> dict[str, Any]:
+
+def seen_by_a_process(environ: dict[str, str], *code: str) -> Any:
     """What a new process with this environment takes itself for."""
     done = subprocess.run(
         [sys.executable, "-c", *(code or (LOOK,))], env=environ, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 @pytest.mark.usefixtures("stale")
@@ -83,6 +100,17 @@ def test_a_cron_jobs_child_is_cron() -> None:  # 2.3.3, #58673, #110932, #110942
 def test_a_forked_process_and_its_children_stay_cron() -> None:
     found = seen_by_a_process({**os.environ, "SIGNOFF_ASK": "1"}, FORK, LOOK)
     assert (found["kind"], found["session"], found["turn"], found["anybody"]) == ("cron", "job", "t", False)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_pool_of_processes_works_for_whoever_hands_in() -> None:  # G2-22, 2.1.4
+    """What is portable. What is not belongs to whoever was bound when its process was forked."""
+    chat, cron, plain, part, nobody = seen_by_a_process({**os.environ, **STALE}, POOL)
+    assert chat == ["talk", "chat", None, False], "that somebody is there does not travel"
+    assert cron == ["nightly", "cron", None, False]
+    assert plain == ["talk", "chat", None, True]
+    assert part == ["part", "cron", "nightly", False]
+    assert nobody == [None, None, None, False]
 
 
 @pytest.mark.usefixtures("stale")

@@ -29,7 +29,7 @@ async def gateway() -> AsyncIterator[FakeGateway]:
     fake.outcome = "denied"
     await fake.up()
     for name in ("a", "b", "s", "of-environ", "given"):
-        fake.sessions[name] = {}
+        fake.sessions[name] = {"kind": "cron"} if name == "b" else {}
     fake.turns.update(dict.fromkeys(("t-environ", "t-bound", "t-given")))
     yield fake
     await fake.down()

@@ -109,6 +109,8 @@ class _Inbox:
 
     async def moved(self, platform: str, old_chat_id: str, new_chat_id: str) -> None: ...
 
+    async def left(self, place: Destination, why: str) -> None: ...
+
     async def load(self, name: str) -> str | None:
         return None
 
@@ -130,8 +132,9 @@ class World:
         fallbacks: Mapping[str, Destination] | None = None,
         signer: Signer = SIGNER,
         chat: FakeAdapter | None = None,
+        alone: bool = False,
     ) -> None:
-        """`chat` is the platform that an earlier gateway was connected to."""
+        """`chat` is the platform that an earlier gateway was connected to; `alone`: no other one can be up."""
         self.store, self.clock, self.signer = store, clock, signer
         self.profile = profile or Profile(approvers={"fake": (ANN, BEN)})
         self.chat = chat or FakeAdapter(info=info)
@@ -145,7 +148,7 @@ class World:
             store, clock, {("default", "fake"): self.chat}, maker, self._count, fallbacks=fallbacks
         )
         self.taps = Taps(self.broker, self.dispatcher, store, clock, signer, maker)
-        self.sweeper = Sweeper(store, clock, self.broker.waiters, profiles=profiles)
+        self.sweeper = Sweeper(store, clock, self.broker.waiters, profiles=profiles, alone=alone)
         self.inbox = _Inbox(self)
         self._receiver = asyncio.ensure_future(self.chat.run(self.inbox))
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.unit.core.harness import BEN, BY_ANN, World, operand
 
 from signoff import waiters
-from signoff.broker import Ask
+from signoff.broker import Ask, Broker
 from signoff.errors import ClaimRefused, Conflict, NotPermitted, UndoTooLate
-from signoff.model import Actor, ApprovalRequest, Command, replace
+from signoff.model import Action, Actor, ApprovalRequest, Command, Operand, replace
+from signoff.ports import Store, Tx
 
 BY_BEN = Actor(type="person", platform="fake", user_id=BEN, name="Ben", via="api")
 
@@ -270,6 +272,61 @@ async def test_a_cancelled_asker_withdraws_its_question(world: World) -> None:
     (row,) = await world.rows()
     assert (row.outcome, row.cause) == ("cancelled", "turn_interrupted")
     assert len(world.broker.waiters) == 0
+
+
+async def test_an_asker_cancelled_before_its_claim_leaves_no_approval_behind(world: World) -> None:
+    """An approval whose asker is gone must not stay claimable."""
+    reading = asyncio.Event()
+
+    async def recollect(_action: Action) -> tuple[Operand, ...] | None:
+        reading.set()
+        return await asyncio.Future()
+
+    ask = Ask(action=Command(command="deploy x"), session_id="s", request_id="r1")
+    asked = asyncio.ensure_future(world.broker.ask("default", ask, recollect=recollect))
+    await _until_asked(world)
+    await world.decide(await world.row("r1"), "once")
+    await _until(reading.is_set)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    row = await world.row("r1")
+    assert (row.outcome, row.execution.state, row.execution.cause) == ("approved", "not_run", "turn_interrupted")
+    assert await refused(world, row) == "cancelled"
+
+
+class Held:
+    """The world's store, whose commits of a claim are answered late: `claimed` is set, and then nothing comes."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self.claimed = store, asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def transact(self, change: Callable[[Tx], Any], *, bulk: bool = False) -> Any:
+        """Commit; keep the answer of a claim back."""
+        value = await self._store.transact(change, bulk=bulk)
+        if isinstance(value, ApprovalRequest) and value.execution.state == "claimed":
+            self.claimed.set()
+            await asyncio.Future()
+        return value
+
+
+@pytest.mark.parametrize("turn_id", ["t", None])
+async def test_an_asker_cancelled_after_its_claim_ran_nothing(world: World, turn_id: str | None) -> None:
+    """Nobody waits for a run that never began, and nobody is told that it may have run."""
+    held: Any = Held(world.store)
+    world.broker = Broker(held, world.clock, {"default": world.profile}, lambda _: frozenset({"fake"}))
+    ask = Ask(action=Command(command="deploy x"), session_id="s", request_id="r1", turn_id=turn_id)
+    asked = asyncio.ensure_future(world.broker.ask("default", ask))
+    await _until_asked(world)
+    await world.decide(await world.row("r1"), "once")
+    await _until(held.claimed.is_set)
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+    assert (await world.row("r1")).execution.state == "not_run"
 
 
 async def test_a_waiter_keeps_its_turns_lease(world: World) -> None:

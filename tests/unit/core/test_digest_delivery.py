@@ -22,7 +22,7 @@ from tests.unit.core.bursts import (
 from tests.unit.core.harness import GROUP, OTHER_PLACE, World, choices_of, tokens_of
 
 from signoff import dispatcher as dispatching
-from signoff.changes import sending
+from signoff.changes import moving
 from signoff.errors import AdapterUnavailable, ChatMoved, MessageGone, RateLimited, SendAmbiguous, SendRefused
 from signoff.model import Destination
 
@@ -151,7 +151,7 @@ async def test_a_doubtful_digest_is_repeated_on_every_platform(make_world: Calla
 
 async def test_a_timeout_of_the_platform_is_doubtful(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     found = await waiting(world)
-    monkeypatch.setattr(dispatching, "SEND_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(dispatching, "UPLOAD_TIMEOUT_S", 0.01)
     world.chat.stall()
     await world.advance(5)
     assert (await digest_of(world, found[0])).state == "ambiguous"
@@ -211,7 +211,7 @@ async def test_a_chat_that_moved(world: World, sent: bool) -> None:
     new = Destination("fake", "-900")
     found = (await standing(world))[0] if sent else await waiting(world)
     if sent:
-        await world.store.transact(lambda tx: sending.move_chat(tx, "default", "fake", GROUP.chat_id, new.chat_id))
+        await world.store.transact(lambda tx: moving.move_chat(tx, "default", "fake", GROUP.chat_id, new.chat_id))
     else:
         world.chat.fail(ChatMoved(new_chat_id=new.chat_id))
     await world.advance(90)

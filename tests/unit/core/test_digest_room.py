@@ -15,9 +15,11 @@ from tests.unit.core.harness import GROUP, SIGNER, World
 from signoff.cards import Facts
 from signoff.changes.digests import Listed
 from signoff.digest_cards import confirm_card, digest_card
+from signoff.digest_list import list_card
 from signoff.model import Actor, ApprovalRequest, Card, Command, Copy, Destination, Face, Posted, replace
 from signoff.testing.fake_adapter import FakeAdapter
 from signoff_adapters.discord.render import CONTENT_MAX_UNITS, edit_body, message_body
+from signoff_adapters.slack.render import render
 
 INFO = replace(NO_KEY, max_text_units=CONTENT_MAX_UNITS)
 
@@ -157,3 +159,6 @@ def test_whatever_is_asked_a_digest_fits(listed_: list[Listed], attach: bool) ->
     card = digest_card(digest, listed_, facts, SIGNER, max_units=CONTENT_MAX_UNITS, attach=attach, file=None)
     assert message_body(card)["content"]
     assert edit_body(confirm_card(digest, listed_, SIGNER))["content"]
+    pages = list_card(digest, listed_, SIGNER, skip=0, max_units=CONTENT_MAX_UNITS)
+    assert message_body(pages, ephemeral=True)["content"]
+    assert render(pages).blocks

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.core.harness import PLACE, World, tokens_of
 from tests.unit.core.test_delivery import DOWN, REFUSED, outcome
 
-from signoff.changes import sending
+from signoff.changes import moving
 from signoff.errors import ChatMoved, RateLimited, SendAmbiguous, SendRefused
 from signoff.model import Destination, replace
 
@@ -71,7 +71,7 @@ async def test_a_chat_that_moved(world: World, how: str) -> None:
         second = await world.ask("deploy second")
         assert (await world.row(second)).delivered_to == (new,)
     else:
-        await world.store.transact(lambda tx: sending.move_chat(tx, "default", "fake", PLACE.chat_id, new.chat_id))
+        await world.store.transact(lambda tx: moving.move_chat(tx, "default", "fake", PLACE.chat_id, new.chat_id))
         await world.flush()
     card = (await world.cards(open_row))[-1]
     assert card.destination == new

@@ -11,8 +11,20 @@ from tests.unit.core.harness import BY_ANN, World
 
 from signoff.endings import Ending, ending
 from signoff.errors import SendRefused
-from signoff.model import CAUSES, OUTCOMES, Actor, ApprovalRequest, Copy, Execution, ExecutionState, Outcome, Vote
-from signoff.record import record_of
+from signoff.model import (
+    CAUSES,
+    OUTCOMES,
+    Actor,
+    Alike,
+    ApprovalRequest,
+    Copy,
+    Covered,
+    Execution,
+    ExecutionState,
+    Outcome,
+    Vote,
+)
+from signoff.record import claimed_of, record_of
 from signoff.testing.rows import PLACE, T0, at, make_request
 
 NOW = at(400)
@@ -63,12 +75,15 @@ def executions() -> list[Execution]:
 
 
 def approvals() -> list[ApprovalRequest]:
-    answers = [
+    answers: list[dict[str, Any]] = [
         {"choice": choice, "decided_by": (by,)}
         for choice in ("once", "once_all", "session", "always", "30m")
         for by in (BY_ANN,)
     ]
     answers += [{"choice": "once", "decided_by": (by,)} for by in (POLICY, SETTING, GRANT)]
+    answers.append({"choice": "once", "decided_by": (GRANT,), "covered": Covered("session", "any deploy")})
+    shared = Alike(states={"failed": 1, "claimed": 1}, since=1)
+    answers.append({"choice": "once_all", "decided_by": (BY_ANN,), "runs": 3, "alike": shared})
     return [row_of("approved", execution=each, **answer) for answer in answers for each in executions()]
 
 
@@ -86,7 +101,9 @@ def others() -> list[ApprovalRequest]:
         for by in (None, BY_ANN, AGENT)
         for votes in ((), (no,))
     ]
-    found += [row_of("notify_failed", delivery_error="bot was removed"), row_of("notify_failed", destinations=())]
+    refused = row_of("notify_failed", delivery_error="bot was removed", refused_by=PLACE)
+    silent = row_of("notify_failed", delivery_error="connection refused")
+    found += [refused, silent, row_of("notify_failed", destinations=())]
     found += [row_of("blocked", decided_by=(by,), kind=kind) for by in (POLICY, SETTING) for kind in ("cron", "chat")]
     return [*found, row_of("staged", decided_by=(SETTING,))]
 
@@ -127,7 +144,7 @@ def test_every_surface_agrees(row: ApprovalRequest) -> None:
 @every("row", EVERY, ids=name_of)
 def test_what_must_not_run_says_so_first(row: ApprovalRequest) -> None:
     found = said(row)
-    may_run = row.outcome == "approved" and row.execution.state in ("none", "claimed")
+    may_run = row.outcome == "approved" and row.execution.state == "none"
     if row.outcome == "staged":
         assert found.message.startswith("STAGED: ")
     else:
@@ -136,9 +153,20 @@ def test_what_must_not_run_says_so_first(row: ApprovalRequest) -> None:
         assert (row.outcome or "") in found.message.split(".")[0].lower()
         assert "Run it now" not in found.message
         assert "now." not in found.message
+    if row.may_run:
+        assert record_of(row, NOW)["message"].startswith("BLOCKED: already_claimed. "), "whoever reads it later"
+        assert claimed_of(row, NOW).message.startswith("Approved"), "the answer to the claim itself"
     cause = row.execution.cause if row.execution.state == "not_run" else row.cause
     if cause and cause != "changed_since_review":
         assert f"({cause})" in found.message
+
+
+@pytest.mark.parametrize(("claim_by", "said"), [(NOW, "BLOCKED: lapsed. "), (None, "BLOCKED: cancelled. ")])
+def test_who_could_not_claim_an_approval_is_not_told_to_run_it(claim_by: datetime | None, said: str) -> None:
+    """Nobody has noted its end yet, so the row itself still says that it stands."""
+    row = row_of("approved", choice="once", decided_by=(BY_ANN,), claim_by=claim_by)
+    assert record_of(row, NOW)["message"].startswith("Approved")
+    assert claimed_of(row, NOW).message.startswith(said)
 
 
 @every("row", EVERY, ids=name_of)

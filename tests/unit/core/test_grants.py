@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.core.harness import BY_ANN, World
+from tests.unit.core.harness import BY_ANN, PLACE, World
 
+from signoff.answers import lost_answer
+from signoff.broker import same_person
 from signoff.changes.grants import time_box
+from signoff.changes.places import undoable
+from signoff.endings import user_summary
 from signoff.errors import ChoiceNotOffered, GrantNotFound
-from signoff.model import Command, replace
+from signoff.model import Actor, ApprovalRequest, Command, replace
+from signoff.ports import Tx
+from signoff.record import record_of
 
 
 async def given(world: World, choice: str, action: str | Command = "deploy x", session_id: str = "s") -> str:
@@ -173,3 +179,61 @@ async def test_a_grant_given_on_a_follower_settles_its_leader(world: World) -> N
     assert [(await world.row(row)).outcome for row in (leader, follower)] == ["approved", "approved"]
     await world.flush()
     assert "Approved by grant" in (await world.card(leader)).text
+
+
+ORIGINS = [
+    ("session", "this session: this exact command"),
+    ("always", "always: this exact command"),
+    ("30m", "until 09:30 UTC: this exact command"),
+]
+GIVERS = [
+    (BY_ANN, "“Ann” [fake 1]"),
+    (replace(BY_ANN, principal="ana"), "ana"),
+    (Actor(type="person", platform="local", user_id="1000", via="cli"), "the operator (uid 1000)"),
+    (Actor(type="person", key_id="k7", via="api"), "key k7"),
+]
+
+
+@pytest.mark.parametrize(("choice", "origin"), ORIGINS)
+async def test_what_a_grant_answered_tells_who_gave_it_and_how_wide(world: World, choice: str, origin: str) -> None:
+    """The scope and label are the grant's, not those of the action that it covers."""
+    grant_id = await given(world, choice)
+    row = await world.submit("deploy x")
+    await world.put(replace(row, label="any deploy"))
+    record = record_of(await world.row(row), world.clock.now())
+    assert record["user_summary"] == f"Approved by grant {grant_id} (“Ann” [fake 1], {origin})."
+
+
+@pytest.mark.parametrize(("by", "name"), GIVERS, ids=["account", "principal", "operator", "key"])
+async def test_a_card_that_a_grant_answered_names_who_gave_it(world: World, by: Actor, name: str) -> None:
+    await world.session("s2")
+    waiting = await world.ask("deploy x", "s2")
+    first = await world.ask("deploy x")
+    await world.decide(first, "always", by)
+    await world.flush()
+    grant_id = (await world.row(first)).grant_id
+    card = await world.card(waiting)
+    assert card.text.startswith(f"✅ Approved by grant {grant_id} ({name}, always: this exact command) · ")
+    told = lost_answer(await world.row(waiting), None, world.clock.now(), platform_title=str.title, prefix="/")
+    assert told == f"Already approved by grant {grant_id} ({name}). Your tap changed nothing."
+
+
+async def test_what_a_grant_answered_is_nobodys_to_undo_without_its_id(world: World) -> None:
+    """`/undo` takes back what a person approved, not what a standing approval let through later."""
+    await given(world, "session")
+    await world.session()
+    row = await world.submit("deploy x")
+    assert row.outcome == "approved"
+
+    def mine(tx: Tx) -> ApprovalRequest | None:
+        return undoable(tx, "default", PLACE, lambda by: same_person(by, BY_ANN))
+
+    found = await world.store.transact(mine)
+    assert found is None or found.request_id != row.request_id
+
+
+async def test_a_row_of_before_names_the_grant_and_its_giver(world: World) -> None:
+    grant_id = await given(world, "session")
+    row = await world.submit("deploy x")
+    old = replace(row, covered=None)
+    assert user_summary(old, world.clock.now()) == f"Approved by grant {grant_id} (“Ann” [fake 1])."

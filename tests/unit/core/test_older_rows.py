@@ -19,7 +19,7 @@ from signoff.testing.clock import FakeClock
 PUSH = "git push --force origin main"
 NEWER = {
     *("coverage", "standing", "once_only", "unread_file", "likeness", "denied_like", "offer_box", "repeat_short"),
-    *("repeat_at", "asked_after", "lifted_by", "exact", "filed"),
+    *("repeat_at", "asked_after", "lifted_by", "exact", "filed", "alike", "covered", "refused_by"),
 }
 """Fields that rows of the first schema do not have."""
 NEWER_COLUMNS = {"answered", "denied_like", "staged", "to_run"}

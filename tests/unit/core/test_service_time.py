@@ -87,6 +87,22 @@ async def test_another_gateway_that_is_up_keeps_the_time(world: World, make_worl
     assert (await world.row(row)).expires_at == row.expires_at
 
 
+async def test_a_short_restart_of_a_gateway_that_is_alone_moves_them_too(
+    world: World, make_world: Callable[..., World]
+) -> None:
+    """A short lease would lapse although its agent is there, waiting for the gateway."""
+    await world.sweeper.resume()
+    await world.turn("leased", lease_s=4)
+    row = await world.ask(turn_id="leased", timeout_s=4)
+    await world.aclose()
+    await world.clock.advance(4.9)
+    after = make_world(chat=world.chat, alone=True)
+    assert await after.sweeper.resume() == timedelta(seconds=4.9)
+    await after.settle()
+    assert (await after.row(row)).outcome is None
+    assert (await after.row(row)).expires_at == _plus(row.expires_at, timedelta(seconds=4.9))
+
+
 async def test_a_first_start_moves_nothing(make_world: Callable[..., World]) -> None:
     assert await make_world().sweeper.resume() == timedelta(0)
 

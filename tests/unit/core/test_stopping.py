@@ -124,9 +124,11 @@ async def test_a_question_judged_for_another_place_is_judged_again(world: World)
 
 @pytest.mark.parametrize("how", ["stop", "clear"])
 async def test_grants_of_the_session_survive_a_stop_and_not_a_clear(world: World, how: str) -> None:
-    first, second = await world.ask("deploy 1"), await world.ask("deploy 2")
+    first, second, third = await world.ask("deploy 1"), await world.ask("deploy 2"), await world.ask("deploy 3")
     await world.decide(first, "session")
     await world.decide(second, "always")
+    await world.decide(third, "1m")
+    await world.clock.advance(60)  # which counts no more, though nobody has dropped it
     if how == "stop":
         stopped = await world.sessions.stop("default", "s", BY_ANN)
     else:

@@ -137,7 +137,7 @@ async def test_a_sound_set_up_has_no_problem_and_is_left_as_it_is(patient: Patie
 
 
 async def test_places_that_cannot_be_reached(patient: Patient, telegram: TelegramPlatform) -> None:
-    places = ("telegram:-1002", "telegram:-9", "telegram:82", f"telegram:{GROUP}/7", "telegram:@ops")
+    places = ("telegram:-1002", "telegram:-9", "telegram:82", f"telegram:{GROUP}/7")
     patient.configure(await telegram_section(telegram), places)
     rows = await patient.examined(1)
     for place in places:

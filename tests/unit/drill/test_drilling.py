@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from signoff import drills
-from signoff.changes import drilling, sending
+from signoff.changes import drilling, moving, sending
 from signoff.errors import DrillNotFound, InvalidInput
 from signoff.model import Actor, Copy, Destination, Posted
 from signoff.ports import Tx
@@ -128,7 +128,7 @@ async def test_a_lost_answer_counts_as_sent(world: World) -> None:
 
 async def test_it_follows_a_chat_that_moved_before_it_was_sent(world: World) -> None:
     def change(tx: Tx) -> None:
-        sending.move_chat(tx, "default", "telegram", "-1", "-2")
+        moving.move_chat(tx, "default", "telegram", "-1", "-2")
 
     await world.change(change)
     moved = (await world.store.find(Copy, "open_chat", "default\x1ftelegram\x1f-2"))[0]

@@ -15,7 +15,7 @@ from signoff.elicitation import Elicited, elicited
 from signoff.endings import user_summary
 from signoff.errors import ChoiceNotOffered, InvalidInput
 from signoff.model import Actor, ApprovalRequest, Elicitation, SessionKind, replace
-from signoff.record import record_of
+from signoff.record import claimed_of, record_of
 from signoff.settings import ApprovalSettings, Profile
 
 PLAIN = Elicitation(server="jira", message="May I read the board?")
@@ -60,7 +60,8 @@ async def test_a_tap_accepts_with_nothing_filled_in(world: World) -> None:  # 1.
     assert await view(world, row) == Elicited(action="accept")  # until the claim it may be taken back
     claimed = await world.claim(await world.row(row))
     assert elicited(claimed) == Elicited(action="accept", content={})
-    assert (await world.message(row)).startswith("Accepted. ")
+    assert claimed_of(claimed, world.clock.now()).message.startswith("Accepted. ")
+    assert (await world.message(row)).startswith("BLOCKED: already_claimed. "), "the server has its answer"
 
 
 async def test_a_tap_declines_and_only_a_person_does(world: World) -> None:  # 1.5.2

@@ -13,10 +13,11 @@ from tests.unit.server.world import TOKEN, world_on
 
 from signoff import context
 from signoff.authorize import local_actor
+from signoff.changes import claiming
 from signoff.client import Client
 from signoff.config import load_config
 from signoff.elicitation import Elicited
-from signoff.errors import ChoiceNotOffered, InvalidInput, SendRefused
+from signoff.errors import ChoiceNotOffered, InvalidInput, SendRefused, StoreError
 from signoff.gateway import Gateway
 from signoff.model import ApprovalRequest, replace
 from signoff.server.serve import serve
@@ -83,6 +84,30 @@ async def test_in_process_with_content(gateway: Gateway) -> None:
     assert (await gateway.card(row.request_id)).fields[0].label == "project"
     await gateway.decide(row.request_id, "accept", OPERATOR, content=FILLED)
     assert await asking == Elicited(action="accept", content=FILLED)
+
+
+async def test_a_store_that_fails_takes_nothing_from_what_was_accepted(
+    gateway: Gateway, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("signoff.reports.AGAIN_S", 0.01)
+    transact = gateway.store.transact
+    tries: list[Any] = []
+
+    async def failing(change: Any, **how: Any) -> Any:
+        if getattr(change, "func", None) is claiming.result and len(tries) < 3:
+            tries.append(change)
+            raise StoreError("the disk is full")
+        return await transact(change, **how)
+
+    asking = asyncio.create_task(gateway.elicit("jira", "Which?", FORM, session_id="talk"))
+    row = await shown(gateway)
+    monkeypatch.setattr(gateway.store, "transact", failing)
+    await gateway.decide(row.request_id, "accept", OPERATOR, content=FILLED)
+    assert await asking == Elicited(action="accept", content=FILLED)
+    async with asyncio.timeout(30):
+        while (await gateway.get(row.request_id)).execution.state != "succeeded":  # noqa: ASYNC110  # saved behind it
+            await asyncio.sleep(0.01)
+    assert len(tries) == 3
 
 
 async def test_a_form_that_cannot_be_shown_is_refused_at_once(gateway: Gateway) -> None:

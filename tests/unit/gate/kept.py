@@ -75,6 +75,7 @@ class KeptWorld(World):
             self._loop.cancel()
             await asyncio.gather(self._loop, return_exceptions=True)
         await self.executing.aclose(0.0)
+        await self.gate.aclose()
         await super().aclose()
 
     async def job(self, session_id: str = "job", **facts: Any) -> str:

@@ -23,12 +23,14 @@ class Receiver:
     def __init__(self) -> None:
         self.calls: list[tuple[dict[str, str], bytes]] = []
         self.answer: Callable[[], web.StreamResponse | None] = web.Response
+        self.called = asyncio.Event()
         self.hold_s = 0.0
         self.port = 0
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Write the call down and answer."""
         self.calls.append((dict(request.headers), await request.read()))
+        self.called.set()
         await asyncio.sleep(self.hold_s)
         answer = self.answer()
         if answer is None:
@@ -50,7 +52,7 @@ class Receiver:
     def settings(self, **facts: Any) -> ExecutorSettings:
         """An executor that posts here."""
         url = f"http://127.0.0.1:{self.port}/run"
-        return ExecutorSettings(**{"tools": ("*",), "url": url, "secret": SECRET, "timeout_s": 3.0, **facts})
+        return ExecutorSettings(**{"tools": ("*",), "url": url, "secret": SECRET, "timeout_s": 30.0, **facts})
 
 
 @pytest.fixture

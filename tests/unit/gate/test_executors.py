@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from tests.leaping import leap
 from tests.ports import free_port
 from tests.unit.core.harness import BY_ANN
 from tests.unit.gate.kept import MAIL, KeptWorld, profile_with
@@ -29,10 +30,15 @@ from signoff.gateway import Gateway
 from signoff.model import replace
 from signoff.settings import ExecutorSettings, Profile
 from signoff.staged import state_of
+from signoff.testing.clock import settle
 
 __all__ = ["receiver"]
 
 CALL = Call(id="kept_1", profile="default", executor="x", action=MAIL, digest="d", session_id="job", gate_token="sgt_t")
+
+
+LIMIT_S = 30.0
+"""For what is to end by itself, or by the leap of a test, and in no case because the machine stands still."""
 
 
 def executors(settings: ExecutorSettings) -> Executors:
@@ -65,12 +71,11 @@ async def test_a_program_reads_the_call_as_json_and_no_shell_reads_its_words(tmp
         ("pass", "succeeded", 0, None),
         ("raise SystemExit(3)", "failed", 3, None),
         ("import os; os.kill(os.getpid(), 9)", "unknown", 137, "executor_stopped"),
-        ("import time; time.sleep(60)", "unknown", None, "executor_timed_out"),
         ("import sys; sys.stdin.close()", "succeeded", 0, None),
     ],
 )
 async def test_how_a_program_ends(script: str, state: str, code: int | None, cause: str | None) -> None:
-    settings = ExecutorSettings(tools=("*",), command=program(script), timeout_s=3.0)
+    settings = ExecutorSettings(tools=("*",), command=program(script), timeout_s=LIMIT_S)
     ran = await executors(settings).run(replace(CALL, session_id="x" * 200_000))
     assert (ran.state, ran.exit_code, ran.cause) == (state, code, cause)
 
@@ -82,7 +87,7 @@ async def test_a_program_that_leaves_a_child_has_ended_all_the_same(tmp_path: Pa
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))"
     )
-    settings = ExecutorSettings(tools=("*",), command=program(script), timeout_s=20.0)
+    settings = ExecutorSettings(tools=("*",), command=program(script), timeout_s=LIMIT_S)
     ran = await executors(settings).run(replace(CALL, session_id="x" * 900_000))
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
     assert (ran.state, ran.exit_code) == ("succeeded", 0)
@@ -93,16 +98,23 @@ async def test_a_program_that_does_not_exist_was_not_run() -> None:
     assert (ran.state, ran.cause) == ("not_run", "executor_unreachable")
 
 
-async def test_a_program_that_is_stopped_leaves_no_child(tmp_path: Path) -> None:
+async def test_a_program_that_runs_for_too_long_is_stopped_with_its_children(tmp_path: Path) -> None:
     script = (
         "import subprocess, sys, time\n"
         "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(child.pid))\ntime.sleep(60)"
     )
-    await executors(ExecutorSettings(tools=("*",), command=program(script), timeout_s=3.0)).run(CALL)
-    pid = int((tmp_path / "pid").read_text())
+    settings = ExecutorSettings(tools=("*",), command=program(script), timeout_s=LIMIT_S)
+    running = asyncio.create_task(executors(settings).run(CALL))
+    written = tmp_path / "pid"
     async with asyncio.timeout(60):
-        while _lives(pid):  # noqa: ASYNC110  # another process tells nobody of its end
+        while not (written.exists() and written.read_text()):  # noqa: ASYNC110  # another process tells nobody
+            await asyncio.sleep(0.01)
+    leap(LIMIT_S)
+    ran = await running
+    assert (ran.state, ran.exit_code, ran.cause) == ("unknown", None, "executor_timed_out")
+    async with asyncio.timeout(60):
+        while _lives(int(written.read_text())):  # noqa: ASYNC110  # as above
             await asyncio.sleep(0.01)
 
 
@@ -242,28 +254,34 @@ async def test_an_answer_that_comes_in_pieces_is_read_to_its_end() -> None:
         for piece in (b'{"status": "fai', b'led", "exit_code": 4}', b""):
             writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             await writer.drain()
-            await asyncio.sleep(0.05)
+            await settle()  # the reader is in this loop: it has this piece before the next
         writer.close()
         await writer.wait_closed()
         answered.set()
 
     async with await asyncio.start_server(handle, "127.0.0.1", 0) as server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
-        ran = await executors(ExecutorSettings(tools=("*",), url=url, secret=SECRET, timeout_s=5.0)).run(CALL)
+        ran = await executors(ExecutorSettings(tools=("*",), url=url, secret=SECRET, timeout_s=LIMIT_S)).run(CALL)
         await answered.wait()
     assert (ran.state, ran.exit_code) == ("failed", 4)
 
 
 async def test_an_answer_that_does_not_come_leaves_unknown(receiver: Receiver) -> None:
-    receiver.hold_s = 5.0
-    ran = await executors(receiver.settings(timeout_s=0.3)).run(CALL)
+    receiver.hold_s = 10 * LIMIT_S
+    running = asyncio.create_task(executors(receiver.settings(timeout_s=LIMIT_S)).run(CALL))
+    async with asyncio.timeout(60):
+        await receiver.called.wait()
+    leap(LIMIT_S)
+    ran = await running
     assert (ran.state, ran.cause) == ("unknown", "answer_lost")
     assert len(receiver.calls) == 1
 
 
 async def test_where_nobody_listens_nothing_was_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("signoff.executors.CONNECT_PAUSES_S", (0.01,))
-    settings = ExecutorSettings(tools=("*",), url=f"http://127.0.0.1:{free_port()}/run", secret=SECRET, timeout_s=5.0)
+    settings = ExecutorSettings(
+        tools=("*",), url=f"http://127.0.0.1:{free_port()}/run", secret=SECRET, timeout_s=LIMIT_S
+    )
     ran = await executors(settings).run(CALL)
     assert (ran.state, ran.cause) == ("not_run", "executor_unreachable")
 

@@ -14,7 +14,7 @@ from tests.unit.gate.kept import GATE, MAIL, KeptWorld, profile_with
 from signoff.broker import Ask
 from signoff.changes.staging import State
 from signoff.context import bind
-from signoff.errors import ClaimRefused, GatePassRefused, InvalidInput, SessionNotFound
+from signoff.errors import ClaimRefused, GatePassRefused, InvalidInput, SessionNotFound, StoreError
 from signoff.gate import Called
 from signoff.gate_pass import new_pass, read_pass
 from signoff.held_pass import HeldPass, holding, take
@@ -93,6 +93,74 @@ async def test_a_call_that_is_cancelled_while_it_runs_may_have_run(world: KeptWo
     with pytest.raises(asyncio.CancelledError):
         await asked
     assert (await world.row(row)).execution.state == "unknown"
+
+
+@pytest.mark.parametrize("way", ["gives", "raises", "cancelled"])
+async def test_a_store_that_fails_takes_nothing_from_what_ran(
+    world: KeptWorld, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """The tool has run, so its value or error is the caller's; how it went is saved once the store takes it."""
+    monkeypatch.setattr("signoff.reports.AGAIN_S", 0.01)
+    transact = world.store.transact
+    tries: list[int] = []
+
+    async def failing(change: Any, *, bulk: bool = False) -> Any:
+        tries.append(len(tries))
+        if len(tries) < 4:
+            raise StoreError("the disk is full")
+        return await transact(change, bulk=bulk)
+
+    async def run(_arguments: dict[str, Any]) -> str:
+        monkeypatch.setattr(world.store, "transact", failing)
+        if way == "raises":
+            raise LookupError("no such mailbox")
+        if way == "cancelled":
+            asked.cancel()
+            await asyncio.Future()
+        return "sent"
+
+    asked = asyncio.ensure_future(call(world, run=run))
+    row = await answered(world)
+    [called] = await asyncio.gather(asked, return_exceptions=True)
+    if isinstance(called, Called):
+        assert called.value == "sent"
+    else:
+        assert type(called) is {"raises": LookupError, "cancelled": asyncio.CancelledError}[way]
+    state = {"gives": "succeeded", "raises": "failed", "cancelled": "unknown"}[way]
+    async with asyncio.timeout(60):
+        while (await world.row(row)).execution.state != state:  # noqa: ASYNC110  # it is saved behind the call
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("closed", ["after", "before"])
+async def test_a_gate_that_is_closed_tells_the_store_no_more(
+    world: KeptWorld, monkeypatch: pytest.MonkeyPatch, closed: str
+) -> None:
+    async def failing(*_facts: object, **_more: object) -> None:
+        raise StoreError("the disk is full")
+
+    async def run(_arguments: dict[str, Any]) -> str:
+        monkeypatch.setattr(world.store, "transact", failing)
+        if closed == "before":
+            await world.gate.aclose()
+        return "sent"
+
+    asked = asyncio.ensure_future(call(world, run=run))
+    row = await answered(world)
+    assert (await asked).value == "sent"
+    await world.gate.aclose()
+    assert f"report-{row.request_id}" not in {task.get_name() for task in asyncio.all_tasks()}
+
+
+async def test_what_was_reported_otherwise_before_costs_no_value(world: KeptWorld) -> None:
+    async def run(_arguments: dict[str, Any]) -> str:
+        await world.broker.result("default", row.request_id, "failed")
+        return "sent"
+
+    asked = asyncio.ensure_future(call(world, run=run))
+    row = await answered(world)
+    assert (await asked).value == "sent"
+    assert (await world.row(row)).execution.state == "failed"
 
 
 async def test_a_function_of_the_program_may_be_blocking(world: KeptWorld) -> None:

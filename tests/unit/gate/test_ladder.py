@@ -23,7 +23,7 @@ async def test_a_tool_that_is_not_named_runs_and_nothing_is_stored(world: KeptWo
     assert await world.rows("s") == []
 
 
-async def test_the_settings_are_read_as_they_are(world: KeptWorld) -> None:  # #76194
+async def test_the_settings_are_read_as_they_are(world: KeptWorld) -> None:  # #76194 spfcraze#22
     # Every call of every tool asks the gate, so what it reads is neither copied nor looked up in the store.
     found = world.broker.profile("default")
     assert found is world.profile

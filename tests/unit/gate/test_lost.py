@@ -12,6 +12,7 @@ from signoff.changes import staging
 from signoff.errors import ActionRefused
 from signoff.model import ApprovalRequest
 from signoff.staged import state_of
+from signoff.testing.clock import settle
 
 DAY_S = 86400.0
 WHO = "executor mailer: executor_stopped"
@@ -153,8 +154,11 @@ async def test_what_runs_may_end_while_the_gateway_stops(world: KeptWorld) -> No
     async with asyncio.timeout(60):
         while not world.ran:  # noqa: ASYNC110  # as above
             await asyncio.sleep(0)
-    asyncio.get_running_loop().call_later(0.01, world.hold.set)
-    await world.executing.aclose(10.0)
+    stopping = asyncio.create_task(world.executing.aclose(60.0))
+    await settle()
+    assert not stopping.done()
+    world.hold.set()
+    await stopping
     assert state_of(await running) == "succeeded"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.unit.core.harness import ANN, BY_ANN, PLACE
-from tests.unit.gate.kept import BY_BEN, KEPT_PLACE, MAIL, KeptWorld, approved, lost, profile_with, with_executor
+from tests.unit.gate.kept import BY_BEN, GATE, KEPT_PLACE, MAIL, KeptWorld, approved, lost, profile_with, with_executor
 
 from signoff import executing
 from signoff.errors import (
@@ -22,6 +22,7 @@ from signoff.errors import (
 from signoff.gating import runs
 from signoff.model import ApprovalRequest, Command, Operand, Tool, replace
 from signoff.operands import operands_of
+from signoff.presence import JOBS
 from signoff.replaying import Replay
 from signoff.rows import request_key
 from signoff.settings import ApprovalSettings, ExecutorSettings, Profile
@@ -203,6 +204,23 @@ async def test_the_sessions_own_chat_is_told_where_it_is_asked(make: Callable[..
     await world.keep(session_id="here")
     await world.flush()
     assert len(world.chat.shown(KEPT_PLACE)) == 3
+
+
+async def test_every_session_that_people_follow_is_told_where_it_is_asked(make: Callable[..., KeptWorld]) -> None:
+    """A child has its parent's place. A job has none, nor what it starts, whatever it was declared with."""
+    world = make(profile=profile_with(replace(GATE, default_mode="deferred")))
+    followed = {("chat",), ("api",), ("cli",), ("chat", "child"), ("api", "child", "child")}
+    jobs = {(kind, *below) for kind in JOBS for below in ((), ("child",))}
+    short = {}
+    for kinds in (*followed, *jobs):
+        names = [".".join(kinds[: depth + 1]) for depth in range(len(kinds))]
+        for kind, name, parent in zip(kinds, names, (None, *names), strict=False):
+            await world.session(name, kind=kind, parent=parent)
+        short[kinds] = (await world.keep(session_id=names[-1])).short_id
+    await world.flush()
+    words = [message.text for message in world.chat.shown(PLACE)]
+    assert {kinds for kinds, name in short.items() if any(name in word for word in words)} == followed
+    assert (len(words), len(world.chat.shown(KEPT_PLACE))) == (len(followed), len(short))
 
 
 async def test_the_window_runs_whether_a_card_was_sent_or_not(make: Callable[..., KeptWorld]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
@@ -10,7 +12,9 @@ from signoff.changes.grants import time_box
 from signoff.grammar import (
     ALIASES,
     LOOSE_WORDS,
+    NO_WORDS,
     VERBS,
+    YES_WORDS,
     Approve,
     Deny,
     Loose,
@@ -21,6 +25,7 @@ from signoff.grammar import (
     Unknown,
     Yolo,
     is_command,
+    loose_answer,
     nearest,
     parse,
 )
@@ -191,6 +196,26 @@ def test_one_wrong_letter_finds_the_verb_again(verb: str, at: int, letter: str) 
     slips = {verb[:at] + verb[at + 1 :], verb[:at] + letter + verb[at:], verb[:at] + letter + verb[at + 1 :]}
     for slip in slips:
         assert nearest(slip) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("yes", "approve"), (" Ok. ", "approve"), ("LGTM!", "approve"), ("✔️", "approve"), ("no", "deny"),
+        ("Don’t!", "deny"), ("👎🏿", "deny"), ("yes yes", None), ("yes?", None), ("(yes)", None), ("“ok”", None),
+        ("yes…", None), ("stop", None), ("cancel", None), ("go", None), ("continue", None), ("", None), ("/yes", None),
+        ("yes" * 200, None), ("ｙｅｓ", None), ("уes", None),
+    ],
+)  # fmt: skip
+def test_what_a_word_alone_says(text: str, says: str | None) -> None:
+    assert loose_answer(text) == says
+
+
+@pytest.mark.parametrize(("row", "words"), [("approves once", YES_WORDS), ("denies", NO_WORDS)])
+def test_the_documentation_names_each_word_that_answers(row: str, words: frozenset[str]) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "commands.md").read_text("utf-8")
+    [line] = [line for line in text.splitlines() if line.startswith(f"| {row} |")]
+    assert set(line.split("|")[2].replace("`", "").split()) == words
 
 
 def test_loose_words_are_no_verbs_with_a_prefix() -> None:

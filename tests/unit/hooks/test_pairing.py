@@ -15,6 +15,7 @@ from tests.unit.hooks.receiver import eventually
 from signoff.hooks import AgentEnd, Hooks, PostApprovalResponse, PreApprovalRequest
 from signoff.hooks.payloads import HOOK_OF
 from signoff.hooks.reading import load
+from signoff.model import Event
 from signoff.ports import Store
 from signoff.settings import HOOK_NAMES, ApprovalSettings, Profile
 
@@ -166,7 +167,6 @@ async def test_what_is_born_ended_has_its_pair(make_world: Callable[..., World],
     await ear.hooks.aclose()
 
 
-# 14583
 async def test_every_end_of_an_agents_work_is_told(make_world: Callable[..., World], store: Store) -> None:
     # #14583 5.6.1
     world, ear = make_world(), Ear(store)
@@ -195,3 +195,33 @@ async def test_every_end_of_an_agents_work_is_told(make_world: Callable[..., Wor
     assert {end.ended_by for end in told[2:7]} == {BY_ANN}
     assert (told[5].kind, told[5].parent) == ("child", "s")
     await ear.hooks.aclose()
+
+
+async def test_an_end_is_told_alike_after_its_session_is_another(
+    make_world: Callable[..., World], store: Store
+) -> None:
+    """A receiver that was away hears of the session that ended, not of what its id stands for by then."""
+    world, ear = make_world(), Ear(store)
+    await world.session("above")
+    await world.session("kid", kind="child", parent="above")
+    await world.turn("t", "kid")
+    await world.sessions.end_turn("default", "t", "turn_ended", None)
+    await world.sessions.stop("default", "kid", BY_ANN)
+    await world.sessions.clear("default", "kid", BY_ANN, close=True)
+    told = ends(await ear.whole(store))
+    await world.session("kid", kind="api")
+    await world.turn("next", "kid")
+    again = [await load(store, event) for event in await store.events("default", 0, limit=1000)]
+    assert [payload for payload in again if isinstance(payload, AgentEnd)] == told
+    assert {(end.kind, end.parent) for end in told} == {("child", "above")}
+    await ear.hooks.aclose()
+
+
+async def test_an_end_of_an_earlier_version_is_told_with_its_session_as_it_is(world: World, store: Store) -> None:
+    for name in ("s", "gone"):
+        event = Event(
+            profile="default", type="turn.ended", at=world.clock.now(), session_id=name, data={"turn_id": "t"}
+        )
+        told = await load(store, event)
+        assert isinstance(told, AgentEnd)
+        assert (told.turn_id, told.kind) == ("t", "chat" if name == "s" else None)

@@ -95,6 +95,8 @@ class Session:
     """The turn of its parent that it was made in."""
     closed: bool = False
     cause: str | None = None
+    over_with_its_turn: bool = False
+    """It was closed by the end of the turn that it was made in, and is made again in another one only."""
     clients: dict[str, int | None] = field(default_factory=dict)
     """Attached answer clients, and until when one counts whose connection dropped."""
     used: int | None = None
@@ -172,15 +174,18 @@ class Model:
         known = self.sessions.get(name)
         if parent is not None and any(each.closed for each in self.line(parent)):
             raise Unknown
+        open_turns = [turn for turn in self._turns_of.get(parent or "", ()) if turn.ended is None]
+        if known is not None and known.closed and known.over_with_its_turn and not open_turns:
+            self._use(name)
+            return
         fresh = known is None or known.closed
         if known is None:
             known = self.sessions[name] = Session(name, kind, parent)
             if parent is not None:
                 self._children.setdefault(parent, []).append(name)
         if fresh:
-            open_turns = [turn for turn in self._turns_of.get(parent or "", ()) if turn.ended is None]
             known.born_in = open_turns[-1].name if open_turns else None
-            known.closed, known.cause = False, None
+            known.closed, known.cause, known.over_with_its_turn = False, None, False
         self._use(name)
 
     def open_turn(self, name: str, session: str, lease: int) -> None:
@@ -376,6 +381,8 @@ class Model:
     def _close(self, session: Session, cause: str) -> None:
         if not session.closed:
             session.closed, session.cause = True, cause
+            born_in = self.turns.get(session.born_in or "")
+            session.over_with_its_turn = born_in is not None and born_in.ended is not None
             self._end_work(session.name, cause)
             self._forget(session, close=True)
 

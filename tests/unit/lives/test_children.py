@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -140,6 +141,63 @@ async def test_a_child_that_was_stopped_goes_on_and_its_parent_never_stopped(wor
     assert ending(await world.row(parents)) == (None, None)
     assert ending(await world.submit("deploy again", session_id="one")) == (None, None)
     assert ending(await world.submit("deploy again", session_id="deep")) == ("cancelled", "stop_requested")
+
+
+async def test_a_child_that_ended_with_its_turn_is_made_again_in_another_one(world: World) -> None:
+    """An agent that declares it before each question is still told that it is over."""
+    await family(world)
+    await world.sessions.stop("default", "s", BY_ANN)
+    for name, parent in (("one", "s"), ("two", "s")):
+        await world.session(name, kind="child", parent=parent)
+        assert ending(await world.submit("deploy late", session_id=name)) == ("cancelled", "stop_requested")
+        with pytest.raises(TurnEnded):
+            await world.turn(f"late-{name}", name)
+    await world.turn("next")
+    await world.session("one", kind="child", parent="s")
+    assert ending(await world.submit("deploy next", session_id="one")) == (None, None)
+    await world.sessions.end_turn("default", "next", "turn_ended", None)
+    await world.session("one", kind="child", parent="s")
+    assert ending(await world.submit("deploy again", session_id="one")) == ("cancelled", "parent_ended")
+
+
+async def test_a_child_of_no_agents_turn_is_made_again_at_any_time(world: World) -> None:
+    """One that was made in none, or in that of a single question; one that was ended by itself; one that moves."""
+    await world.sessions.end_turn("default", "t", "turn_ended", None)
+    await world.session("one", kind="child", parent="s")
+    await world.turn("one_question")
+    await world.session("two", kind="child", parent="s")
+    await world.sessions.stop("default", "s", BY_ANN)
+    await world.turn("t2")
+    await world.session("three", kind="child", parent="s")
+    await world.sessions.clear("default", "three", BY_ANN, close=True)
+    await world.session("four", kind="child", parent="s")
+    await world.advance(1)
+    await world.sessions.end_turn("default", "t2", "turn_ended", None)
+    await world.session("other")
+    for name, parent in (("one", "s"), ("two", "s"), ("three", "s"), ("four", "other")):
+        await world.session(name, kind="child", parent=parent)
+        assert ending(await world.submit(f"deploy {name}", session_id=name)) == (None, None)
+
+
+async def test_what_is_declared_again_keeps_when_it_was_stopped(world: World) -> None:
+    """A program's child that was made before the stop is over, though its parent moved or began anew since."""
+    made_at = world.clock.now()
+    await world.advance(1)
+    await world.sessions.stop("default", "s", BY_ANN)
+    await world.session(destination=GROUP)
+    for number, close in enumerate((False, True)):
+        declared = Declaration(session_id=f"late{number}", kind="child", parent="s", made_at=made_at)
+        await world.sessions.declare("default", declared, None, only_new=True)
+        late = await world.submit("deploy late", session_id=f"late{number}")
+        cause = "session_ended" if number else "stop_requested"
+        assert (*ending(late), late.ended_by) == ("cancelled", cause, BY_ANN)
+        await world.sessions.clear("default", "s", BY_ANN, close=close)
+        await world.session()
+    after = Declaration(
+        session_id="after", kind="child", parent="s", made_at=world.clock.now() + timedelta(microseconds=1)
+    )
+    await world.sessions.declare("default", after, None, only_new=True)
+    assert ending(await world.submit("deploy after", session_id="after")) == (None, None)
 
 
 async def test_the_first_cause_stays(world: World) -> None:

@@ -71,7 +71,7 @@ class Watch:
 
 @pytest.fixture
 async def reviewer(endpoint: Endpoint) -> AsyncIterator[Reviewer]:
-    made = Reviewer(SmartSettings(base_url=endpoint.url, model="m1", api_key=KEY, timeout_s=5.0))
+    made = Reviewer(SmartSettings(base_url=endpoint.url, model="m1", api_key=KEY, timeout_s=60.0))
     yield made
     await made.aclose()
 

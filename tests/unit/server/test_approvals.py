@@ -142,6 +142,47 @@ async def test_claims_that_are_refused(quick: World, change: dict[str, str], cod
     assert answer.body["approval"]["request_id"] == row["request_id"]
 
 
+async def test_an_agent_that_must_not_run_it_reads_blocked_first(world: World) -> None:
+    """Whoever sends plain HTTP may look at any text of the answer: all of them say it."""
+    agent, approver = await world.pair()
+    row = await agent.ask()
+    path = f"/v1/approvals/{row['request_id']}"
+
+    async def refused(claim_id: str, digest: str) -> tuple[str, set[str]]:
+        answer = await agent("POST", f"{path}/claim", {"digest": digest, "claim_id": claim_id})
+        assert answer.status == 409
+        said = {answer.body["error"]["message"], answer.body["approval"]["message"]}
+        assert all(text.startswith("BLOCKED: ") and "now." not in text for text in said), said
+        return answer.code, said
+
+    none, mismatch = "BLOCKED: not_approved. ", "BLOCKED: digest_mismatch. "
+    code, said = await refused("c1", row["digest"])
+    assert (code, [text.startswith(none) for text in said]) == ("not_approved", [True])
+    await approver("POST", f"{path}/decision", {"choice": "once"})
+    assert (await agent("GET", path)).body["message"].endswith("once, now."), "nobody has claimed it yet"
+    code, said = await refused("c1", "0" * 64)
+    assert (code, [text.startswith(mismatch) for text in said]) == ("digest_mismatch", [True])
+
+    claim = {"digest": row["digest"], "claim_id": "c1"}
+    for _ in range(2):  # the same claim again is the same permission: its first answer may have been lost
+        mine = await agent("POST", f"{path}/claim", claim)
+        assert mine.body["message"] == "Approved once. Run exactly this action, once, now."
+    code, said = await refused("c2", row["digest"])
+    assert (code, [text.startswith("BLOCKED: already_claimed. ") for text in said]) == ("already_claimed", [True])
+    for answer in (await agent("GET", path), await agent("POST", f"{path}/cancel")):
+        assert answer.body["message"] in said, "only the claim's own answer says to run it"
+
+
+async def test_who_claims_what_a_person_denied_reads_that(quick: World) -> None:
+    agent, approver = await quick.pair()
+    row = await agent.ask()
+    path = f"/v1/approvals/{row['request_id']}"
+    await approver("POST", f"{path}/decision", {"choice": "deny"})
+    answer = await agent("POST", f"{path}/claim", {"digest": row["digest"], "claim_id": "c1"})
+    assert (answer.code, answer.body["error"]["message"]) == ("not_approved", answer.body["approval"]["message"])
+    assert answer.body["error"]["message"].startswith("BLOCKED: denied. A person denied this action.")
+
+
 async def test_a_changed_file_and_a_cancelled_approval_are_not_claimed(world: World) -> None:
     agent, approver = await world.pair()
     operand = {"path": "/tmp/x.sh", "sha256": "a" * 64, "bytes": 3}

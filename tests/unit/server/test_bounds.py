@@ -30,10 +30,22 @@ LONG = {"kind": "code", "language": "python", "code": "x" * 900_000}
 @pytest.fixture
 async def tight() -> AsyncIterator[World]:
     """A server that gives little."""
-    small = Bounds(
-        streams_per_agent_key=2, streams_per_key=3, streams=4, pending_per_agent=2, head_within_s=0.2, idle_s=0.3
-    )
+    small = Bounds(streams_per_agent_key=2, streams_per_key=3, streams=4, pending_per_agent=2)
     async with world_on("memory://", bounds=small) as made:
+        yield made
+
+
+@pytest.fixture
+async def hasty() -> AsyncIterator[World]:
+    """A server that waits for nobody."""
+    async with world_on("memory://", bounds=Bounds(head_within_s=0.2, idle_s=0.3)) as made:
+        yield made
+
+
+@pytest.fixture
+async def brisk() -> AsyncIterator[World]:
+    """A server that waits for requests, and not between them."""
+    async with world_on("memory://", bounds=Bounds(idle_s=0.3)) as made:
         yield made
 
 
@@ -195,14 +207,14 @@ async def answered(pipe: Pipe) -> bytes:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /hea", GET[:-2]])
-async def test_a_connection_that_asks_nothing_is_closed(tight: World, sent: bytes) -> None:
+async def test_a_connection_that_asks_nothing_is_closed(hasty: World, sent: bytes) -> None:
     begun = time.monotonic()
-    assert await closed(await opened(tight, sent)) == b""
+    assert await closed(await opened(hasty, sent)) == b""
     assert time.monotonic() - begun > 0.15
 
 
-async def test_a_head_that_drips_is_closed_too(tight: World) -> None:
-    pipe = await opened(tight, b"GET /health HTTP/1.1\r\nHost: localhost\r\n")
+async def test_a_head_that_drips_is_closed_too(hasty: World) -> None:
+    pipe = await opened(hasty, b"GET /health HTTP/1.1\r\nHost: localhost\r\n")
 
     async def drip() -> None:
         while True:
@@ -214,17 +226,17 @@ async def test_a_head_that_drips_is_closed_too(tight: World) -> None:
     dripping.cancel()
 
 
-async def test_an_answered_connection_may_be_idle_for_its_time(tight: World) -> None:
+async def test_an_answered_connection_may_be_idle_for_its_time(brisk: World) -> None:
     begun = time.monotonic()  # before the answer, which a busy machine may read late
-    pipe = await opened(tight, GET)
+    pipe = await opened(brisk, GET)
     await answered(pipe)
     assert await closed(pipe) == b""
     assert time.monotonic() - begun > 0.25
 
 
-async def test_what_takes_its_time_is_not_closed(tight: World) -> None:
+async def test_what_takes_its_time_is_not_closed(brisk: World) -> None:
     """A poll longer than the bounds for idle connections, and a stream."""
-    agent, _ = await tight.pair()
+    agent, _ = await brisk.pair()
     row = await agent.ask()
     async with agent.events() as reader:
         assert (await agent("GET", f"/v1/approvals/{row['request_id']}?wait=0.7")).body["status"] == "pending"

@@ -44,10 +44,15 @@ async def test_whoever_reaches_the_socket_is_the_operator(tmp_path: Path) -> Non
     assert not (state / SOCKET_NAME).exists()
 
 
-async def test_the_profile_header_is_nothing_on_the_port(quick: World) -> None:
+async def test_a_key_works_in_its_own_profile_alone(quick: World) -> None:
+    """Where another is named the caller means other people than the key reaches."""
     admin = await quick.client("admin")
-    made = await admin("POST", "/v1/keys", {"scope": "ops"}, headers={"X-Signoff-Profile": "second"})
+    body = {"scope": "ops"}
+    made = await admin("POST", "/v1/keys", body, headers={"X-Signoff-Profile": "default"})
     assert made.body["profile"] == "default"
+    refused = await admin("POST", "/v1/keys", body, headers={"X-Signoff-Profile": "second"})
+    assert (refused.status, refused.code) == (403, "insufficient_scope")
+    assert refused.body["error"]["message"] == "This key works in profile default, and 'second' was named."
 
 
 async def test_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from tests.unit.server.world import COMMAND, World, world_on
 from yarl import URL
 
+from signoff.loopback import is_loopback
 from signoff.server.faults import WrongHost
-from signoff.server.limits import MAX_BODY_BYTES, Hosts, is_loopback, too_deep
+from signoff.server.limits import MAX_BODY_BYTES, Hosts, too_deep
 
 ASK = {"session_id": "s1", "action": COMMAND}
 

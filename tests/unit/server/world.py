@@ -59,8 +59,9 @@ class FakeCore:
         """The console's place is there from the start."""
 
     async def health(self) -> dict[str, Any]:
-        """The store's facts."""
-        return {"store": await self.store.check()}
+        """The store's facts, and the adapters'."""
+        states = {f"{name}/{of}": {"state": each.health().state} for (name, of), each in self.adapters.items()}
+        return {"store": await self.store.check(), "platforms": states}
 
 
 @dataclass

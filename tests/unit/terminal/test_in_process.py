@@ -184,7 +184,7 @@ async def test_a_terminal_that_is_held_up_holds_nothing_else_up(
     async with asyncio.timeout(60):
         while select.select([], [slave], [], 0)[1]:  # noqa: ASYNC110  # the kernel tells nobody
             await asyncio.sleep(0)
-    release = threading.Timer(10.0, os.write, (master, b"\x11"))  # what would hang for ever fails instead
+    release = threading.Timer(60.0, os.write, (master, b"\x11"))  # what would hang for ever fails instead
     release.start()
     await gateway.session("mine", kind="cli")
     async with TerminalPrompt(gateway, "mine", path=os.ttyname(slave)) as prompt:

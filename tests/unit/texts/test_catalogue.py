@@ -62,7 +62,7 @@ def test_values_go_in_as_they_are() -> None:
 
 
 def test_numbers_carry_separators_and_choose_the_form() -> None:
-    assert TEXTS.text("clip.hidden", count=1) == "1 character hidden here"
+    assert TEXTS.text("clip.hidden_with_link", count=1) == "1 character hidden here; whole text at the id"
     assert TEXTS.text("clip.hidden_with_file", count=18_412, file="7Q2MK.txt") == (
         "18,412 characters hidden here; whole text in 7Q2MK.txt"
     )
@@ -81,7 +81,7 @@ def test_only_one_is_singular(count: int) -> None:
         (lambda: TEXTS.text("ending.cancelled.nonsense"), "ending.cancelled.nonsense"),
         (lambda: TEXTS.text("ending.cancelled.stop_requested"), "person"),
         (lambda: TEXTS.text("tap.received", person="Ana"), "person"),
-        (lambda: TEXTS.text("clip.hidden", count="many"), "number"),
+        (lambda: TEXTS.text("clip.hidden_with_link", count="many"), "number"),
         (lambda: TEXTS.placeholders("no.such"), "no.such"),
         (lambda: TEXTS.forms("no.such"), "no.such"),
         (lambda: Catalogue.load("xx"), "xx"),
@@ -203,7 +203,6 @@ def test_a_label_fits_a_button(key: str) -> None:
 
 
 def test_a_confirmation_fits_the_dialog_of_slack() -> None:
-    assert units(longest("panel.confirm_critical_title")) <= 100
     assert units(longest("panel.confirm_critical")) <= 300
     assert units(longest("panel.confirm_always")) <= 300
     assert units(longest("button.confirm_once")) <= 30
@@ -230,7 +229,8 @@ def test_people_read_no_forbidden_word() -> None:
 
 def test_please_stands_only_where_an_effort_is_asked_for() -> None:
     asking = {key for key in KEYS if "lease " in " ".join(TEXTS.forms(key))}
-    assert asking <= {"tap.not_saved", "tap.parked", "reply.not_first_hand", "reply.not_saved"}
+    tapping = {"tap.not_saved", "tap.unhandled", "tap.too_slow", "tap.no_dialog", "tap.nobody_named"}
+    assert asking == {*tapping, "reply.not_first_hand", "reply.unhandled"}
 
 
 def test_people_read_short_sentences() -> None:

@@ -21,6 +21,7 @@ from signoff.policy.scripts import unread_file
 from signoff.policy.shell.deadline import GivenUpError
 from signoff.policy.shell.machine import TOO_DEEP
 from signoff.policy.verdict import Verdict
+from signoff.policy.windows_posix import as_posix
 
 TOOL_GATE = "approvals.tool_gate.require_approval"
 """The setting that names the tools of the gate."""
@@ -125,7 +126,7 @@ def _floors(subject: Subject) -> Verdict | None:
     elif subject.windows:
         hit = windows.find(subject.script, facts, subject.deadline)
         if hit is None and subject.finds_posix:
-            hit = floors.find(subject.script, facts, subject.deadline)
+            hit = floors.find(as_posix(subject.script, facts.paths), facts, subject.deadline)
     else:
         hit = floors.find(subject.script, facts, subject.deadline) or _carried_windows(subject)
     if hit is None:

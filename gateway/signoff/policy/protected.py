@@ -57,11 +57,12 @@ def fits_some(path: str, patterns: tuple[str, ...]) -> bool:
     """Whether a path ends in one of these names or paths, in which `*` alone is special."""
     if not patterns:
         return False
-    names = plain_path(path).split("/")
-    ends = ["/".join(names[place:]) for place in range(len(names))]
+    whole = "/" + plain_path(path)
     for pattern in patterns:
-        parts = pattern_parts(pattern.casefold().removeprefix("./"))
-        if any(fits(parts, end) for end in (ends if "/" in pattern else ends[-1:])):
+        plain = pattern.casefold().removeprefix("./")
+        # A path may begin at any of the names: behind whatever stands before a slash.
+        told = ("*/" + plain, whole) if "/" in pattern else (plain, whole.rpartition("/")[2])
+        if fits(pattern_parts(told[0]), told[1]):
             return True
     return False
 

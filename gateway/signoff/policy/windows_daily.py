@@ -180,7 +180,7 @@ def is_more(commands: list[list[str]], looks: Callable[[list[str]], bool]) -> bo
             return True
         if unseen and not looks(words):
             return True
-        away = away or name in _LINKS or _goes_away(words)
+        away = away or name in _LINKS or goes_away(words)
         unseen = unseen or shows or name in FETCHERS
         works = works or writes
     return False
@@ -194,7 +194,7 @@ def _goes_somewhere(word: str) -> bool:
     return ">" in word and word.casefold() not in _NOWHERE
 
 
-def _goes_away(words: list[str]) -> bool:
+def goes_away(words: list[str]) -> bool:
     """Whether a command leaves the folder for one that is not plainly below it."""
     if _GOES_AT_ONCE.fullmatch(words[0]) is not None:
         return True

@@ -18,10 +18,11 @@ from signoff.policy.contexts import read
 from signoff.policy.findings import find
 from signoff.policy.paths import PathFacts, is_root
 from signoff.policy.predicates import helpers, indirect, inline_code, secrets, shell_env
+from signoff.policy.protected import fits_some
 from signoff.policy.python import folding
 from signoff.policy.ruleset import shipped
 from signoff.policy.seen import OwnFacts
-from signoff.policy.shell import Command, Script, Word, evaluating, source, zsh
+from signoff.policy.shell import Command, Script, Word, evaluating, names, source, zsh
 from signoff.policy.shell.deadline import Deadline, OutOfTimeError
 from signoff.policy.shell.embedded import shell_texts
 from signoff.policy.shell.machine import Machine
@@ -60,11 +61,13 @@ LINEAR: list[tuple[str, Callable[[str], object], str, str, int]] = [
     ("graphql, strings without an end", lambda text: graphql.changes("{a " + text), '\\"""\n', "", 6000),
     ("sql", sql._statements, "$a$ $b$ ", "", 900),
     ("addresses", secrets._ADDRESS_SECRET.search, "://a", "$x", 8000),
-    ("variables with defaults", secrets._SECRET_VARIABLE.search, "${TOKEN-", "", 4000),
+    ("variables with defaults", secrets.NAMES_SECRET_VARIABLE.search, "${TOKEN-", "", 4000),
     ("variables cut short", lambda text: secrets._CUT_SHORT.sub("", text), "${a+", "", 8000),
     ("searches", secrets._takes, "grep ", "", 8000),
     ("options of pagers", shell_env._PLAIN_PAGER.fullmatch, " --a", " $", 4000),
     ("here-strings without an end", lambda text: source.joined(text, Deadline(lambda: 0.0)), "<<<", "", 4000),
+    ("versions in names", names.without_version, "3.1", "t", 4000),
+    ("protected paths", lambda text: fits_some(text, ("a/*b", "*.md")), "a/", "c", 8000),
     ("options of packers", lambda text: indirect._PACKERS.fullmatch("gzip" + text), " --a", " $", 4000),
 ]
 

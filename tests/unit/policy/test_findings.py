@@ -164,6 +164,8 @@ def test_what_no_rule_knows_runs(command: str) -> None:
         ("foo DELETE x", "unknown.verb"),
         ("foo -x purge", "unknown.verb"),
         ("foo --force", "unknown.verb"),
+        ("goenv uninstall 1.20", "unknown.verb"),
+        ("west delete x", "unknown.verb"),
         ("foo x --no-verify", "unknown.verb"),
         ("foo --yes-i-really-mean-it", "unknown.verb"),
         ("foo --dangerously-skip", "unknown.verb"),

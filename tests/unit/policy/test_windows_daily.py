@@ -141,3 +141,10 @@ def test_what_may_be_the_gateways_own_file_is_never_daily_work() -> None:
 )
 def test_which_files_are_the_projects(word: str) -> None:
     assert is_project_file(word) is (word in {"a", "a.txt", ".\\a b.txt", "src/a.ts", ".gitignore"})
+
+
+def test_floors_of_posix_hold_in_powershell_there() -> None:
+    shell = "/usr/bin/pwsh"
+    here = replace(CHAT, shell=shell, own_paths=("/home/ana/.signoff", "/srv/app/signoff.toml"))
+    for command in ("tar cf - ~", "zip -qr x.zip ~", "rm -rf ~/.signoff", "rm signoff.toml"):
+        assert judge("command", command, here).verdict == "block", command

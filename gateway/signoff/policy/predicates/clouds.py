@@ -368,7 +368,10 @@ def _client_reads(seen: Seen) -> bool:
 
 
 def _dry_run(seen: Seen) -> bool:
-    return bool(seen.flags & {"--dryrun", "--dry-run"}) and "--no-dry-run" not in seen.flags
+    """`aws s3 rm --dryrun`, `aws ec2 run-instances --dry-run`; a later word may take that back, cut short as well."""
+    option = {"s3": "--dryrun", "ec2": "--dry-run"}.get(next(iter(seen.texts), ""))
+    taken_back = any(flag.startswith("--no-d") for flag in seen.flags)
+    return option in seen.flags and not taken_back and not any(UNKNOWN in word.text for word in seen.words)
 
 
 def _is_bare(seen: Seen) -> bool:

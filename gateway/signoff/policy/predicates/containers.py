@@ -1,5 +1,6 @@
 """What rules about containers and clusters ask that the fields of a rule cannot say."""
 
+import re
 from collections.abc import Callable, Iterator
 
 from signoff.policy import paths
@@ -287,6 +288,17 @@ def _is_inside(chain: tuple[str, ...], place: str, seen: Seen) -> bool:
     return place != "here" and seen.words[0].text.rpartition("/")[2] in chain
 
 
+_SENDERS = {
+    "curl": re.compile(
+        r"-[sSfLkiIvg]+|-m|--max-time|--silent|--show-error|--fail|--location|--insecure|--include|--head|--verbose|\d+"
+        r"|(?!-)(?:https?://)?[\w.-]+(?::\d+)?(?:/[\w./?&=%+~,-]*)?"
+    ),
+    "psql": re.compile(r"-[tAxqXUhpdcw]+.*|--(?:command|dbname|host|port|username|tuples-only|csv|no-psqlrc).*", re.S),
+    "mysql": re.compile(r"-[BNeuhPDpt]+.*|--(?:execute|user|host|port|database|password|batch|table).*", re.S),
+}
+"""Programs that only read with these words; those of curl are all of its words."""
+
+
 def _reports(words: tuple[Word, ...]) -> bool:
     name = (
         words[0].text.rpartition("/")[2]
@@ -303,6 +315,8 @@ def _reports(words: tuple[Word, ...]) -> bool:
         operands = [word.text for word in words[1:] if not word.text.startswith("-") or name == "ip"]
         return bool(operands) and operands[0] in _CAREFUL[name] and not {"add", "del", "set", "flush"} & set(operands)
     texts = [word.text for word in words[1:]]
+    if name in _SENDERS:
+        return all(_SENDERS[name].fullmatch(text) for text in texts if text[:1] == "-" or name == "curl")
     if name == "nginx":
         return len(texts) == 1 and texts[0] in {"-t", "-T", "-v", "-V"}
     if name == "sed":
@@ -379,8 +393,26 @@ def _copies_here(seen: Seen) -> bool:
     operands = seen.operands
     if len(operands) != 3 or operands[0].text != "cp" or ":" not in operands[1].text or UNKNOWN in operands[2].text:
         return False
-    to, cwd, facts = operands[2], seen.cwd, seen.facts.paths
-    return ":" not in to.text and not CLASSES["outside"](to, cwd, facts) and not text_classes(to, cwd, facts)
+    cwd, facts = seen.cwd, seen.facts.paths
+    name = operands[1].text.rstrip("/").rpartition("/")[2].rpartition(":")[2]
+    if name[:1] == ".":
+        return False  # `.git`, which decides as a whole
+    # Into a folder, it keeps its name.
+    places = (operands[2], Word(f"{operands[2].text.rstrip('/')}/{name}"))
+    used = {place.text.rstrip("/").rpartition("/")[2] for place in places} - {"", "."}
+    if any(
+        word.text.rstrip("/").rpartition("/")[2] in used
+        for command in seen.script.commands
+        if command is not seen.command
+        for word in command.words
+    ):
+        return False
+    return ":" not in operands[2].text and not any(
+        CLASSES["outside"](place, cwd, facts)
+        or text_classes(place, cwd, facts)
+        or (place.text not in {".", "./"} and paths.holds_own(place, cwd, facts))
+        for place in places
+    )
 
 
 def _told_otherwise(seen: Seen) -> bool:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from signoff.policy import sql
+from signoff.policy import paths, sql
 from signoff.policy.path_classes import CLASSES, text_classes
 from signoff.policy.seen import Seen
 from signoff.policy.shell import UNKNOWN, Word
@@ -43,7 +43,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
 }
 """The options by which each client is given SQL."""
 
-_BEHIND_OPERAND = {"sqlite3": 1, "sqlite": 1, "duckdb": 1, "litecli": 1, "turso": 3, "bq": 1, "db2": 0}
+_BEHIND_OPERAND = {"sqlite3": 1, "sqlite": 1, "duckdb": 1, "litecli": 1, "turso": 3, "bq": 1, "db2": 0, "gsql": 0}
 """Clients whose operands behind so many others are SQL."""
 
 _FILES = ("-f", "--file", "-i", "--input-file", "--queries-file", "-init", "--init")
@@ -86,27 +86,57 @@ _ADDS = re.compile(
 )
 
 
+_CHANGES_MORE = re.compile(r"\b(?:update|overwrite\w*)\b|^\s*\.", re.I | re.M)
+"""`on conflict do update`, `copy ... (overwrite)`, which empties the folder first, and commands of the client."""
+_ADDING_OPTIONS = frozenset(
+    {
+        "-c",
+        "-s",
+        "-csv",
+        "-json",
+        "-jsonlines",
+        "-line",
+        "-list",
+        "-column",
+        "-box",
+        "-table",
+        "-markdown",
+        "-html",
+        "-bail",
+    }
+    | {"-batch", "-echo", "-header", "-noheader", "-separator", "-newline", "-nullvalue"}
+)
+"""Options that run no more and open no other file."""
+
+
 def _adds_here(seen: Seen) -> bool:
     """Tables and rows that are added to a database in memory or in a file of the project, or copied out into one."""
     if seen.name not in {"sqlite3", "sqlite", "duckdb"}:
+        return False
+    if not all(word.text.replace("--", "-") in _ADDING_OPTIONS for _place, word in seen.dashed):
         return False
     files = [word.text for word in seen.operands[:1] if word.text != ":memory:"]
     for part in (part for text in _texts(seen) for part in text.split(";")):
         if sql.effect(part) == "reads":
             continue
         found = _ADDS.match(part)
-        if found is None:
+        if found is None or _CHANGES_MORE.search(part) is not None:
             return False
         files += [found["file"]] if found["file"] else []
     return all(_is_here(file, seen) for file in files)
 
 
+_NO_PLAIN_FILE = re.compile(rf"^[~|-]|[:$%*?\\{UNKNOWN}]")
+"""Names that stand for another place: `~/x`, `file:../x`, `md:x`, `$HOME/x`."""
+
+
 def _is_here(file: str, seen: Seen) -> bool:
     """A path within the project or to a scratch file, that decides nothing."""
-    if "://" in file or UNKNOWN in file:
+    if _NO_PLAIN_FILE.search(file) is not None:
         return False
     word, facts = Word(file), seen.facts.paths
-    return not CLASSES["outside"](word, seen.cwd, facts) and not text_classes(word, seen.cwd, facts)
+    decides = text_classes(word, seen.cwd, facts) or paths.holds_own(word, seen.cwd, facts)
+    return not CLASSES["outside"](word, seen.cwd, facts) and not decides
 
 
 def _unknown_sql(seen: Seen) -> bool:

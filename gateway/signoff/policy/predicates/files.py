@@ -339,10 +339,24 @@ def _settings_change(seen: Seen) -> bool:
 
 
 def _dd_discards(seen: Seen) -> bool:
-    return all(word.text in {"/dev/null", "/dev/stdout", "/dev/zero"} or _is_scratch(word.text) for word in _of(seen))
+    return all(
+        word.text in {"/dev/null", "/dev/stdout", "/dev/zero"} or (_is_scratch(word.text) and _is_kept(word.text, seen))
+        for word in _of(seen)
+    )
 
 
-_SCRATCH = re.compile(r"/(?:var/)?tmp/(?!.*\.\.)[^" + UNKNOWN + "]+")
+_SCRATCH = re.compile(r"/(?:var/)?tmp/(?!.*\.\.)[^" + UNKNOWN + "]+", re.S)
+_ENDLESS = frozenset({"if=/dev/zero", "if=/dev/random", "if=/dev/urandom"})
+
+
+def _is_kept(path: str, seen: Seen) -> bool:
+    """Whether the file is written to its end, and nothing else in the text makes use of it or leads it elsewhere."""
+    texts = [word.text for word in seen.words]
+    if _ENDLESS.intersection(texts) and not any(text.startswith("count=") for text in texts):
+        return False
+    return not any(
+        path == word.text for command in seen.script.commands if command is not seen.command for word in command.words
+    )
 
 
 def _is_scratch(path: str) -> bool:

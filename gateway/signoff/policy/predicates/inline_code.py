@@ -251,7 +251,8 @@ _ALIAS = re.compile(r"-[AMX](?::[\w.-]+)+")
 def _runs_alias(seen: Seen) -> bool:
     """`clojure -M:test`, `clj -X:build:prod`: what the project's own file names, though its letters look like `-e`."""
     words = [word.text for word in seen.words[1:]]
-    return bool(words) and all(map(_ALIAS.fullmatch, words))
+    fed = seen.command.fed or seen.command.stdin is not None
+    return bool(words) and not fed and all(map(_ALIAS.fullmatch, words))
 
 
 def _code_does_more(seen: Seen) -> bool:

@@ -7,9 +7,15 @@ from functools import lru_cache
 from signoff.policy.path_classes import CLASSES
 from signoff.policy.paths import PathFacts
 from signoff.policy.predicates.program_options import values_of
-from signoff.policy.predicates.secrets import KEEPS_SECRETS, ONLY_NAME, SECRET_VARIABLE_NAME, into_file
+from signoff.policy.predicates.secrets import (
+    KEEPS_SECRETS,
+    NAMES_SECRET_VARIABLE,
+    ONLY_NAME,
+    SECRET_VARIABLE_NAME,
+    into_file,
+)
 from signoff.policy.seen import Seen
-from signoff.policy.shell import UNKNOWN, Word
+from signoff.policy.shell import UNKNOWN, Command, Word
 
 _MANY = frozenset({".", "./", ".."})
 
@@ -121,6 +127,24 @@ def _filter_prints_secret(seen: Seen) -> bool:
 _QUOTED = re.compile(r"'([^'\n]{2,400})'|\"([^\"\n]{2,400})\"")
 
 
+_TRACES = re.compile(r"-[a-zA-Z]*x[a-zA-Z]*|xtrace")
+
+
+def _traces_secret(seen: Seen) -> bool:
+    """`set -x` in a text that names a variable with a secret, or reads a file of them."""
+    if not any(_TRACES.fullmatch(word.text) for word in seen.words[1:]):
+        return False
+    return any(_names_secret(command, seen) for command in seen.script.commands)
+
+
+def _names_secret(command: Command, seen: Seen) -> bool:
+    if "$" in command.source and NAMES_SECRET_VARIABLE.search(command.source) is not None:
+        return True
+    return command.program in {".", "source"} and any(
+        CLASSES["secret_file"](word, command.cwd, seen.facts.paths) for word in command.words[1:]
+    )
+
+
 _LOADS = re.compile(r"(?:load|read|scan|file)\w*\(\s*\Z")
 """What stands before the name of a file that a function opens: `load_str(`, `read_text(`."""
 
@@ -141,6 +165,7 @@ def _statement_names_secret(seen: Seen) -> bool:
 
 
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "traces_secret": _traces_secret,
     "works_in_secret_folder": _works_in_secret_folder,
     "serves_secrets": _serves_secrets,
     "prints_secret_setting": _prints_secret_setting,

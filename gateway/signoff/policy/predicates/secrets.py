@@ -191,7 +191,9 @@ _VARIABLE = (
 SECRET_VARIABLE_NAME = re.compile(_VARIABLE)
 """The whole name of a variable that holds a secret."""
 
-_SECRET_VARIABLE = re.compile(rf"\$(?:\{{!?{_VARIABLE}(?![A-Za-z0-9_]|:?\+)|{_VARIABLE}(?![A-Za-z0-9_]))")
+NAMES_SECRET_VARIABLE = re.compile(rf"\$(?:\{{!?{_VARIABLE}(?![A-Za-z0-9_]|:?\+)|{_VARIABLE}(?![A-Za-z0-9_]))")
+"""A variable that holds a secret, as a shell expands it."""
+
 _FILE_VARIABLE = rf"\$\{{?{_STEM}_(?:FILE|PATH|DIR)(?![A-Za-z0-9_])"
 """A variable whose value is the name of a file that holds a secret: harmless to print, but not to open."""
 
@@ -359,7 +361,7 @@ def _expanded(seen: Seen) -> str:
     plain = _unquoted(seen)
     if _NAMES_SECRET_FILE.search(plain):
         plain = _READ_INSIDE.sub(lambda match: match.group("other") or "$TOKEN", plain)
-    return plain if _SECRET_VARIABLE.search(plain) or ("${!" in plain and _by_its_name(seen.script, plain)) else ""
+    return plain if NAMES_SECRET_VARIABLE.search(plain) or ("${!" in plain and _by_its_name(seen.script, plain)) else ""
 
 
 _INDIRECT = re.compile(r"\$\{!(\w+)")

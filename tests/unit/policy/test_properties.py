@@ -156,7 +156,7 @@ def _carried(row: Carrier, name: str, danger: str) -> Iterator[str]:
     """Ways in which a carrier runs a command, by what its row says of itself."""
     text = _single(danger)
     program = " ".join([name, *row.subcommands[:1]])
-    skipped = " x" * row.skip
+    skipped = (" 1" if row.skips == "number" else " x") * row.skip
     if row.inner == "words" and not row.program_option and row.min_operands <= 1:
         yield f"{program} {row.only_behind} {danger}" if row.only_behind else f"{program}{skipped} {danger}"
     elif row.inner in {"text", "each"}:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from tests.contract.test_slack import ANA, GROUP, SlackStage, slack_stage
@@ -35,6 +36,18 @@ async def whole(stage: SlackStage, count: int = 2) -> None:
         return len(await numbers(stage)) >= count
 
     await until_shown(enough, what=f"{count} sockets are open")
+
+
+@asynccontextmanager
+async def at_work(adapter: ChatAdapter, inbox: RecordingInbox) -> AsyncIterator[None]:
+    """An adapter with settings of its own, which need not be ready; stopped and closed afterwards."""
+    task = asyncio.create_task(adapter.run(inbox))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await adapter.aclose()
 
 
 async def hears(stage: SlackStage, inbox: RecordingInbox, adapter: ChatAdapter) -> None:
@@ -115,15 +128,12 @@ async def test_an_address_is_used_once_whatever_came_of_it(stage: SlackStage, ki
     inbox = RecordingInbox()
     await stage.slack.fault(kind, method="socket", times=4)
     adapter = stage.adapter(answer_timeout_s=0.2 if kind == "no_hello" else 3.0)
-    task = asyncio.create_task(adapter.run(inbox))
-    await pass_time(stage.clock, lambda: adapter.health().state == "ready", within_s=HEAL_S, what="it is ready")
-    await hears(stage, inbox, adapter)
-    sockets = await stage.slack.log(method="socket")
-    assert [each.error for each in sockets if each.error == "invalid_ticket"] == []
-    assert any("degraded" in line for line in adapter.health().history)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    await adapter.aclose()
+    async with at_work(adapter, inbox):
+        await pass_time(stage.clock, lambda: adapter.health().state == "ready", within_s=HEAL_S, what="it is ready")
+        await hears(stage, inbox, adapter)
+        sockets = await stage.slack.log(method="socket")
+        assert [each.error for each in sockets if each.error == "invalid_ticket"] == []
+        assert any("degraded" in line for line in adapter.health().history)
 
 
 async def test_sockets_that_answer_no_ping_are_replaced(stage: SlackStage) -> None:
@@ -175,36 +185,30 @@ async def test_a_channel_that_is_not_heard_alarms_nobody(stage: SlackStage) -> N
     bot = await stage.slack.add_bot("xoxb-quiet", "xapp-quiet", events=["app_mention"])
     await stage.slack.join(GROUP, bot)
     adapter = stage.adapter(bot_token="xoxb-quiet", app_token="xapp-quiet")
-    task = asyncio.create_task(adapter.run(RecordingInbox()))
-    await adapter.ready()
-    await adapter.post(stage.group, card())
-    await stage.clock.advance(8)
-    assert not any("deaf" in line for line in adapter.health().history)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    await adapter.aclose()
+    async with at_work(adapter, RecordingInbox()):
+        await adapter.ready()
+        await adapter.post(stage.group, card())
+        await stage.clock.advance(8)
+        assert not any("deaf" in line for line in adapter.health().history)
 
 
 async def test_idle_sockets_are_renewed(stage: SlackStage) -> None:
     adapter = stage.adapter(renew_after_s=60.0)
     inbox = RecordingInbox()
-    task = asyncio.create_task(adapter.run(inbox))
-    await adapter.ready()
-    await whole(stage)
-    before = await numbers(stage)
-    await pass_time(
-        stage.clock,
-        lambda: len([line for line in adapter.health().history if "idle for long" in line]) == 2,
-        within_s=80,
-        what="both are renewed",
-    )
-    await until_shown(lambda: _others(stage, before), what="new sockets are open")
-    assert adapter.health().state == "ready"
-    assert not any("degraded" in line for line in adapter.health().history)
-    await hears(stage, inbox, adapter)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    await adapter.aclose()
+    async with at_work(adapter, inbox):
+        await adapter.ready()
+        await whole(stage)
+        before = await numbers(stage)
+        await pass_time(
+            stage.clock,
+            lambda: len([line for line in adapter.health().history if "idle for long" in line]) == 2,
+            within_s=80,
+            what="both are renewed",
+        )
+        await until_shown(lambda: _others(stage, before), what="new sockets are open")
+        assert adapter.health().state == "ready"
+        assert not any("degraded" in line for line in adapter.health().history)
+        await hears(stage, inbox, adapter)
 
 
 async def test_socket_mode_that_is_switched_off_is_named_and_tried_again(stage: SlackStage) -> None:
@@ -218,14 +222,11 @@ async def test_socket_mode_that_is_switched_off_is_named_and_tried_again(stage: 
 async def test_a_limit_on_new_sockets_is_waited_for(stage: SlackStage) -> None:
     await stage.slack.fault("429", method="apps.connections.open", times=2, retry_after_s=20)
     adapter = stage.adapter()
-    task = asyncio.create_task(adapter.run(RecordingInbox()))
-    await until(lambda: adapter.health().state == "degraded", what="it was refused")
-    began = stage.clock.now()
-    await pass_time(stage.clock, lambda: adapter.health().state == "ready", within_s=60, what="it is ready")
-    assert (stage.clock.now() - began).total_seconds() >= 19
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    await adapter.aclose()
+    async with at_work(adapter, RecordingInbox()):
+        await until(lambda: adapter.health().state == "degraded", what="it was refused")
+        began = stage.clock.now()
+        await pass_time(stage.clock, lambda: adapter.health().state == "ready", within_s=60, what="it is ready")
+        assert (stage.clock.now() - began).total_seconds() >= 19
 
 
 async def test_duplicates_over_several_sockets_are_handled_once(stage: SlackStage) -> None:
@@ -246,65 +247,56 @@ async def test_duplicates_over_several_sockets_are_handled_once(stage: SlackStag
 async def test_while_a_card_waits_deaf_sockets_are_replaced_without_anything_posted(stage: SlackStage) -> None:
     """Nobody posts, so nothing could be missed: the sockets are renewed in turn."""
     adapter, turn_s, inbox = stage.adapter(turn_every_s=12.0), 12.0, RecordingInbox()
-    task = asyncio.create_task(adapter.run(inbox))
-    await adapter.ready()
-    await whole(stage)
-    posted = await adapter.post(stage.group, card())
-    await stage.slack.deafen()
-    began = stage.clock.now()
-    await passed(stage, 1, within_s=turn_s + 1)
-    await passed(stage, 2, within_s=turn_s)
-    assert (stage.clock.now() - began).total_seconds() > turn_s, "Slack allows about one new socket a minute"
-    press = await stage.slack.press(ANA, GROUP, posted.message_id, "t-approve")
-    assert (await stage.slack.answer_of(press)).kind == "ephemeral"
-    assert not any("degraded" in line for line in adapter.health().history)
-    await adapter.update(stage.group, posted.message_id, card("Approved", rows=()))
-    opened = len(await stage.slack.log(method="apps.connections.open"))
-    await stage.clock.advance(3 * turn_s)
-    await hears(stage, inbox, adapter)
-    assert len(await stage.slack.log(method="apps.connections.open")) == opened
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    await adapter.aclose()
+    async with at_work(adapter, inbox):
+        await adapter.ready()
+        await whole(stage)
+        posted = await adapter.post(stage.group, card())
+        await stage.slack.deafen()
+        began = stage.clock.now()
+        await passed(stage, 1, within_s=turn_s + 1)
+        await passed(stage, 2, within_s=turn_s)
+        assert (stage.clock.now() - began).total_seconds() > turn_s, "Slack allows about one new socket a minute"
+        press = await stage.slack.press(ANA, GROUP, posted.message_id, "t-approve")
+        assert (await stage.slack.answer_of(press)).kind == "ephemeral"
+        assert not any("degraded" in line for line in adapter.health().history)
+        await adapter.update(stage.group, posted.message_id, card("Approved", rows=()))
+        opened = len(await stage.slack.log(method="apps.connections.open"))
+        await stage.clock.advance(3 * turn_s)
+        await hears(stage, inbox, adapter)
+        assert len(await stage.slack.log(method="apps.connections.open")) == opened
 
 
 async def test_a_message_that_keeps_its_buttons_for_days_takes_no_turns(stage: SlackStage) -> None:
     adapter, inbox = stage.adapter(turn_every_s=3700.0, renew_after_s=1e6), RecordingInbox()
-    task = asyncio.create_task(adapter.run(inbox))
-    await adapter.ready()
-    await whole(stage)
-    await adapter.post(stage.group, card())
-    opened = len(await stage.slack.log(method="apps.connections.open"))
-    await stage.clock.advance(3800)
-    await hears(stage, inbox, adapter)
-    assert len(await stage.slack.log(method="apps.connections.open")) == opened
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    await adapter.aclose()
+    async with at_work(adapter, inbox):
+        await adapter.ready()
+        await whole(stage)
+        await adapter.post(stage.group, card())
+        opened = len(await stage.slack.log(method="apps.connections.open"))
+        await stage.clock.advance(3800)
+        await hears(stage, inbox, adapter)
+        assert len(await stage.slack.log(method="apps.connections.open")) == opened
 
 
 async def test_a_press_through_a_socket_whose_turn_it_is_is_acknowledged_there(stage: SlackStage) -> None:
     adapter, inbox = stage.adapter(turn_every_s=12.0, sockets=1), RecordingInbox()
     inbox.held.add(GROUP)
-    task = asyncio.create_task(adapter.run(inbox))
-    await adapter.ready()
-    posted = await adapter.post(stage.group, card())
-    await stage.slack.until(stage.slack.pending_count, lambda pending: pending == 0)
-    before = await numbers(stage)
-    await stage.slack.fault("stall", method="apps.connections.open", after_s=0.5)
-    await stage.clock.advance(12.5)
-    await stage.slack.wait_for_log(lambda found: len(found) == 2, method="apps.connections.open")
-    press = await stage.slack.press(ANA, GROUP, posted.message_id, "t-approve")
-    await until(lambda: bool(inbox.taps), what="the tap is in")
-    await until_shown(lambda: _new(stage, before), what="the new socket is open")
-    await adapter.post(stage.group, card("by now it has said hello"))
-    inbox.release()
-    assert (await stage.slack.answer_of(press)).kind == "ephemeral"
-    (envelope,) = await stage.slack.envelopes(kind="interactive")
-    assert (envelope.state, envelope.sockets) == ("acknowledged", sorted(before))
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    await adapter.aclose()
+    async with at_work(adapter, inbox):
+        await adapter.ready()
+        posted = await adapter.post(stage.group, card())
+        await stage.slack.until(stage.slack.pending_count, lambda pending: pending == 0)
+        before = await numbers(stage)
+        await stage.slack.fault("stall", method="apps.connections.open", after_s=0.5)
+        await stage.clock.advance(12.5)
+        await stage.slack.wait_for_log(lambda found: len(found) == 2, method="apps.connections.open")
+        press = await stage.slack.press(ANA, GROUP, posted.message_id, "t-approve")
+        await until(lambda: bool(inbox.taps), what="the tap is in")
+        await until_shown(lambda: _new(stage, before), what="the new socket is open")
+        await adapter.post(stage.group, card("by now it has said hello"))
+        inbox.release()
+        assert (await stage.slack.answer_of(press)).kind == "ephemeral"
+        (envelope,) = await stage.slack.envelopes(kind="interactive")
+        assert (envelope.state, envelope.sockets) == ("acknowledged", sorted(before))
 
 
 async def _new(stage: SlackStage, before: set[int]) -> bool:

@@ -91,6 +91,8 @@ class Life(KeptDeeds):
         self._steps = 0
         self._seq = 0
         self._tasks: dict[str, asyncio.Task[ApprovalRequest]] = {}
+        self._waiting: set[str] = set()
+        """Those of the tasks that were not done when last looked at."""
         self._before = asyncio.all_tasks()
         self.happened: Counter[str] = Counter()
         self.begin_keeping()
@@ -112,11 +114,19 @@ class Life(KeptDeeds):
         deed: Callable[[int, int, int], Awaitable[None]] = getattr(self, name)
         await deed(*picks)
         await settle()
+        await self._told()
         await self.world.flush()
         await settle()
         self._steps += 1
         if self._steps % self._look_every == 0:
             await self.look()
+
+    async def _told(self) -> None:
+        """Until everybody whose question is over has heard so, and has claimed what may run: a thread writes that."""
+        over = [name for name in self._waiting if not self.model.questions[name].pending]
+        async with asyncio.timeout(30):
+            await asyncio.gather(*(asyncio.wait([self._tasks[name]]) for name in over))
+        self._waiting.difference_update(over)
 
     async def both(
         self,
@@ -242,6 +252,7 @@ class Life(KeptDeeds):
         if task.done():
             task.result()
         self._tasks[question.request_id or ""] = task
+        self._waiting.add(question.request_id or "")
 
     async def claim(self, pick: int, _a: int, _b: int) -> None:
         name = self._question(pick, "none")
@@ -271,6 +282,7 @@ class Life(KeptDeeds):
         if waiting:
             name = picked(waiting, pick)
             task = self._tasks.pop(name)
+            self._waiting.discard(name)
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
             assert task.cancelled()

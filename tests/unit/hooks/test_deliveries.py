@@ -55,12 +55,12 @@ async def delivering(
         assert isinstance(ended, asyncio.CancelledError | None), ended
 
 
-async def moving(clock: FakeClock, holds: Callable[[], bool], step_s: float = 1.0) -> None:
+async def moving(clock: FakeClock, holds: Callable[[], bool], step_s: float = 1.0, others: int = 0) -> None:
     """Move the clock on until it holds, whenever a delivery waits for it: it stands while one is on its way, which may
-    take long on a busy machine."""
+    take long on a busy machine. `others`: what other gateways wait for meanwhile."""
     async with asyncio.timeout(WITHIN_S):
         while not holds():
-            if clock.sleeping > 1:  # one always sleeps: it looks for places to forget
+            if clock.sleeping > 1 + others:  # one always sleeps: it looks for places to forget
                 await clock.advance(step_s)
             await asyncio.sleep(0.002)
 

@@ -70,10 +70,10 @@ async def test_one_waits_for_the_other_while_the_receiver_hangs(
         await moving(clock, lambda: told["failed"] == 2)
         other = Told()
         async with delivering(store, clock, settings, counted=other.count):
-            await moving(clock, lambda: told["failed"] == 3)
+            await moving(clock, lambda: told["failed"] == 3, others=2)
             assert other["failed"] == 0, "the first one goes on holding it between its tries"
             receiver.always = None
-            await moving(clock, lambda: told["delivered"] == 2)
+            await moving(clock, lambda: told["delivered"] == 2, others=2)
             assert other["delivered"] == 0
 
 
@@ -214,10 +214,10 @@ async def test_a_gateway_without_the_hook_ends_no_other_ones(
         before = await stored(store)
         async with delivering(store, clock, {"default": Profile()}, alone=alone):
             await emitted(store, 3)
-            await moving(clock, lambda: told["delivered"] == 6)
+            await moving(clock, lambda: told["delivered"] == 6, others=1)
             await idling(store, clock, KEPT_FOR + FORGET_EVERY)
             await emitted(store, 3)
-            await moving(clock, lambda: told["delivered"] == 9)
+            await moving(clock, lambda: told["delivered"] == 9, others=1)
         health = (await deliveries.health())["default/audit"]
         after = await stored(store)
     assert before is not None and after is not None and after.name == before.name

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from tests.forked import Forked, fork_module
 from tests.ports import free_port
-from tests.scenarios.leaping import FILE
+from tests.scenarios.leaping import FILE, READ
 from tests.scenarios.transport import WAIT_S
 from tests.services.postgres import fresh_database
 
@@ -108,14 +108,20 @@ class GatewayProcess:
             stderr=errors,
         )
 
-    def leap(self, seconds: float) -> None:
-        """Move its clock on; it was launched with `--leaps`."""
+    async def leap(self, seconds: float) -> None:
+        """Move its clock on, and return once it goes by that; it was launched with `--leaps`."""
         self._ahead_s += seconds
         # Whenever it reads, it reads a whole number.
         whole = self.folder / f"{FILE}.whole"
         whole.write_text(str(self._ahead_s))
         whole.replace(self.folder / FILE)
         self.process.send_signal(signal.SIGUSR1)
+        told, ahead = self.folder / READ, str(self._ahead_s)
+
+        async def goes_by_it() -> bool:
+            return told.exists() and told.read_text() == ahead
+
+        await soon(goes_by_it)
 
     def now(self) -> datetime:
         """What its clock says."""

@@ -15,6 +15,8 @@ from signoff.clock import SystemClock
 
 FILE = "ahead"
 """How many seconds the gateway's clock is ahead, beside its configuration. SIGUSR1 has it read."""
+READ = f"{FILE}.read"
+"""What of it the gateway goes by."""
 _LONGEST_NAP_S = 15.0
 
 
@@ -22,7 +24,7 @@ class LeapingClock(SystemClock):
     """The system's clock and what the file says."""
 
     def __init__(self, folder: Path) -> None:
-        self._file = folder / FILE
+        self._file, self._told = folder / FILE, folder / READ
         self._ahead = timedelta(0)
         self._moved = asyncio.Event()
         self.read()
@@ -30,7 +32,9 @@ class LeapingClock(SystemClock):
     def read(self) -> None:
         """Go by what the file says now, and wake the sleepers."""
         if self._file.exists():
-            self._ahead = timedelta(seconds=float(self._file.read_text()))
+            text = self._file.read_text()
+            self._ahead = timedelta(seconds=float(text))
+            self._told.write_text(text)
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
 

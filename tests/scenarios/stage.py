@@ -171,7 +171,7 @@ class Stage:
         await soon(begun)  # not before the gateway knows that somebody sees it
         self._windows = self._windows or asyncio.Barrier(of)
         if await self._windows.wait() == 0 and not OWN_TIME:
-            self.gateway.leap(WINDOW_S + 1)
+            await self.gateway.leap(WINDOW_S + 1)
 
     async def execution_steps(self, request_id: str) -> int:
         """How often an action was started or reported: 2 for one that was started once and reported once."""

@@ -223,7 +223,7 @@ async def test_who_comes_back_reads_once_what_ended_and_asks_again(chat: Transpo
         await stage.runs_out(await chat.card(place, "./build"))
         record = await asked
         assert record.outcome == "timeout"
-        stage.gateway.leap(ABSENT_FOR.total_seconds())
+        await stage.gateway.leap(ABSENT_FOR.total_seconds())
         later = stage.ask("deploy ./later", session)
         card = await chat.card(place, "./later")
         await chat.tapped("ana", card, "Deny")

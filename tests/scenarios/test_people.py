@@ -95,7 +95,7 @@ class Deadline:
         self._first.append(expires_at)
         if await self._seen.wait() == 0 and not OWN_TIME:
             left_s = (min(self._first) - gateway.now()).total_seconds()
-            gateway.leap(max(0.0, left_s - JUST_BEFORE_S))
+            await gateway.leap(max(0.0, left_s - JUST_BEFORE_S))
         await self._seen.wait()
         await asyncio.sleep(max(0.0, (expires_at - gateway.now()).total_seconds() - before_s))
 

@@ -149,6 +149,8 @@ QUESTIONS = 100
 """In each of three places, at once."""
 ANSWERABLE_WITHIN_S = 60.0
 ELSEWHERE_WITHIN = timedelta(seconds=1)
+ELSEWHERE_TRIES = 3
+"""A machine that stands still for a moment delays one press; a budget that is used up delays them all."""
 WRITERS = 8
 
 
@@ -167,14 +169,16 @@ async def submit(stage: Stage, http: aiohttp.ClientSession, session: str) -> Non
 
 async def tap_elsewhere(stage: Stage, chat: Transport, number: int) -> None:
     """A question in somebody's own chat meanwhile: its press is answered at once."""
-    name = several.platform_of(chat)
-    session = await stage.session(f"elsewhere-{name}-{number}", chat.direct("bo"))
-    asked = stage.work(f"deploy ./elsewhere-{name}-{number}", session)
-    card = await chat.card(chat.direct("bo"), f"./elsewhere-{name}-{number}")
-    tap = await chat.tap("bo", card, "Approve once")
-    assert "Approved once" in await chat.answer(tap)
-    assert await prompt(chat, tap) <= ELSEWHERE_WITHIN
-    assert (await asked).may_run
+    session = await stage.session(f"elsewhere-{several.platform_of(chat)}-{number}", chat.direct("bo"))
+    taken: list[timedelta] = []
+    while not taken or (taken[-1] > ELSEWHERE_WITHIN and len(taken) < ELSEWHERE_TRIES):
+        words = f"{session}-{len(taken)}"
+        asked = stage.work(f"deploy ./{words}", session)
+        tap = await chat.tap("bo", await chat.card(chat.direct("bo"), f"./{words}"), "Approve once")
+        assert "Approved once" in await chat.answer(tap)
+        taken.append(await prompt(chat, tap))
+        assert (await asked).may_run
+    assert taken[-1] <= ELSEWHERE_WITHIN, taken
 
 
 def buttons(seen: Iterable[Seen], label: str) -> list[tuple[Seen, str]]:

@@ -76,6 +76,11 @@ class Breadth(msgspec.Struct, frozen=True):
         """What is told behind the breadth of the rule; empty where nothing narrows it."""
         return ", ".join(dict.fromkeys(item.told for item in self.narrow if item.told))
 
+    @property
+    def inside(self) -> bool:
+        """Whether it reaches no farther than the folder that the action starts in."""
+        return any(item.told == _INSIDE for item in self.narrow)
+
 
 def breadth_of(key: str, seen: Seen) -> Breadth:
     """How far an approval of the rule `key` for this command reaches."""
@@ -130,6 +135,7 @@ def _carried_names(seen: Seen) -> list[str]:
 # Files
 
 
+_INSIDE = "inside the folder it starts in"
 _UNKNOWN_TARGETS = Narrow("unknown targets", "what is only known when it runs", "unknown targets")
 
 
@@ -165,7 +171,7 @@ def _deleted(seen: Seen) -> Iterator[Narrow]:
             f"outside {' '.join(outside)}", f"only {' '.join(outside)}, outside of the folder", "outside files"
         )
     elif start is not None:
-        yield Narrow(f"in {start}", "" if unknown else "inside the folder it starts in")
+        yield Narrow(f"in {start}", "" if unknown else _INSIDE)
     if seen.name not in {"find", "gfind"} and any(_is_whole(word, seen) for word in targets):
         yield Narrow("whole", "the whole folder", "the whole folder")
 

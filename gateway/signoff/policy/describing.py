@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from signoff.policy import unknown
 from signoff.policy.contexts import Subject
+from signoff.policy.findings import Findings
 from signoff.policy.path_classes import CLASSES
 from signoff.policy.protected import PROTECTED_KEY, fits_some, is_protected, plain_path
 from signoff.policy.shell import UNKNOWN, Script, Word
@@ -13,6 +14,10 @@ from signoff.policy.verdict import MAX_LABEL_CHARS, Severity, graver
 
 MAX_NAME_CHARS = 40
 """The longest name of a tool, file or server in a description."""
+MAX_TOLD_CHARS = 106
+"""Reasons are named one behind the other as long as they stay within this; a card's first line has no more room."""
+MAX_FILES = 1000
+"""So many files of one change are looked at, each for what it is: some 20 ms. A change of more is asked for."""
 MAX_PROGRAMS = 3
 """As many programs of one command are named; the rest is counted."""
 
@@ -91,13 +96,41 @@ def _plain_name(text: str, limit: int) -> bool:
 
 def _command(subject: Subject) -> tuple[str, Severity]:
     script, found = subject.script, subject.found
+    told = _sentences(found) if found is not None else []
     unread = _unread(script)
-    worst = found.worst if found is not None else None
-    if unread is not None and (worst is None or worst.rule.severity in {"low", "medium"}):
-        return f"cannot be understood: {unread}", "high"
-    if worst is not None:
-        return unknown.named(worst.rule, _base_name(worst.program)), worst.rule.severity
-    return _programs(script), "low" if found is not None else "medium"
+    grave = sum(severity in {"high", "critical"} for _sentence, severity in told)
+    if unread is not None and (script.problems or not grave):
+        told.insert(grave, (f"cannot be understood: {unread}", "high"))
+    if not told:
+        return _programs(script), "low" if found is not None else "medium"
+    return _joined(told, MAX_TOLD_CHARS), told[0][1]
+
+
+def _sentences(found: Findings) -> list[tuple[str, Severity]]:
+    """What each finding says, the gravest first, the same words once."""
+    told: dict[tuple[str, str], tuple[str, Severity]] = {}
+    for each in found.all:
+        rule, program = each.rule, each.program if unknown.names(each.rule) else ""
+        if (rule.sentence, program) not in told:
+            told[rule.sentence, program] = unknown.named(rule, _base_name(program)), rule.severity
+    return list(told.values())
+
+
+def _joined(told: list[tuple[str, Severity]], room: int) -> str:
+    """As many of the sentences as fit, and the number of the others."""
+    text, shown = told[0][0], 1
+    for count, (sentence, _severity) in enumerate(told[1:], 2):
+        longer = f"{text}, and {sentence}"
+        if len(longer) + len(_others(len(told) - count)) > room:
+            break
+        text, shown = longer, count
+    return text + _others(len(told) - shown)
+
+
+def _others(count: int) -> str:
+    if not count:
+        return ""
+    return f", and {count} more {'reason' if count == 1 else 'reasons'}"
 
 
 def _unread(script: Script) -> str | None:
@@ -140,19 +173,20 @@ def _language(subject: Subject) -> str:
 
 def _code(subject: Subject) -> tuple[str, Severity]:
     found = subject.found
-    lines = len(subject.text.splitlines())
-    counted = "1 line" if lines == 1 else f"{lines} lines"
-    told = f"runs {_language(subject)} code, {counted}".replace("  ", " ")
-    worst = found.worst if found is not None else None
-    if worst is None:
-        return told, "medium"
-    return f"{told}: {worst.rule.sentence}", graver("medium", worst.rule.severity)
+    lines = max(1, len(subject.text.splitlines()))
+    language = _language(subject)
+    code = f"{language[:1].upper()}{language[1:]} code, {'1 line' if lines == 1 else f'{lines} lines'}".lstrip()
+    told = _sentences(found) if found is not None else []
+    if not told:
+        return f"runs {code}", "medium"
+    room = MAX_TOLD_CHARS - len(f" ({code})")
+    return f"{_joined(told, room)} ({code})", graver("medium", told[0][1])
 
 
 def _classes(subject: Subject) -> list[tuple[str, str]]:
     """The grave classes that a written file belongs to, by its own path and those its change names."""
     facts, cwd = subject.facts.paths, subject.context.cwd
-    words = [Word(path) for path in (subject.text, *subject.context.files)]
+    words = [Word(path) for path in (subject.text, *subject.context.files[:MAX_FILES])]
     found = [(name, told) for name, told in _FILE_CLASSES if any(CLASSES[name](word, cwd, facts) for word in words)]
     if any(protected_file(subject, word.text) for word in words):
         found.insert(0, (PROTECTED_KEY.partition(".")[2], "a protected file"))

@@ -74,8 +74,8 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     """All that was found in one script.
 
     `fired` are the rules that ask or block (only those that block, where one does), `unknown` the programs without a
-    rule that ask, `allowed` the rules that allow. `understood` is False when the text could not be read whole, or runs
-    text that is only known when it runs: then it asks, whatever else was found.
+    rule that ask, both with the gravest first; `allowed` are the rules that allow. `understood` is False when the text
+    could not be read whole, or runs text that is only known when it runs: then it asks, whatever else was found.
     """
 
     verdict: VerdictWord
@@ -86,12 +86,14 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def all(self) -> tuple[Finding, ...]:
-        """Everything that asks or blocks."""
-        return (*self.fired, *self.unknown)
+        """Everything that asks or blocks, the gravest first."""
+        if not self.fired or not self.unknown:
+            return self.fired or self.unknown
+        return tuple(sorted((*self.fired, *self.unknown), key=_gravity))
 
     @property
     def rule_keys(self) -> tuple[str, ...]:
-        """The keys of the rules that fired, those of programs without rules behind them; each once."""
+        """The keys of the rules that fired, the gravest first; each once."""
         return tuple(dict.fromkeys(finding.rule.key for finding in self.all))
 
     @property
@@ -107,27 +109,14 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def worst(self) -> Finding | None:
-        """The first of the most severe findings."""
-        if not self.fired and not self.unknown:
-            return None
-        return max(self.all, key=lambda finding: _RANKS[finding.rule.severity], default=None)
+        """The gravest finding."""
+        return next(iter(self.all), None)
 
     @property
     def severity(self) -> Severity:
         """The highest severity; low when nothing asks."""
         worst = self.worst
         return worst.rule.severity if worst is not None else "low"
-
-    @property
-    def description(self) -> str:
-        """The sentence of the most severe finding, with the number of other kinds; empty when nothing was found."""
-        worst = self.worst
-        if worst is None:
-            return ""
-        others = len({finding.rule.sentence for finding in self.all}) - 1
-        if not others:
-            return worst.rule.sentence
-        return f"{worst.rule.sentence}, and {others} more {'reason' if others == 1 else 'reasons'}"
 
     @property
     def label(self) -> str:
@@ -241,15 +230,26 @@ class _Collected:
         script = self.script
         understood = not (script.problems or script.opaque or script.fork_bombs)
         if self.blocks:
-            return Findings(verdict="block", fired=tuple(self.blocks), understood=understood)
+            return Findings(verdict="block", fired=_gravest_first(self.blocks), understood=understood)
         asks = self.asks or self.unknown or not understood
         return Findings(
             verdict="ask" if asks else "allow",
-            fired=tuple(self.asks),
-            unknown=tuple(self.unknown),
+            fired=_gravest_first(self.asks),
+            unknown=_gravest_first(self.unknown),
             allowed=tuple(self.allows),
             understood=understood,
         )
+
+
+def _gravest_first(found: list[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(found, key=_gravity)) if len(found) > 1 else tuple(found)
+
+
+def _gravity(finding: Finding) -> tuple[int, bool, bool]:
+    """What is told first: the most severe, of these what runs code of others, and what stays within the folder last."""
+    rule, reach = finding.rule, finding.reach
+    others_code = rule.key.startswith("remote_code.") or rule.key == "python.remote_code"
+    return -_RANKS[rule.severity], not others_code, reach is not None and reach.inside
 
 
 def _asking(rule: Rule, seen: Seen) -> Finding:

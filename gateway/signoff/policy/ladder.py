@@ -14,7 +14,16 @@ import msgspec
 
 from signoff.policy import deny, floors, windows
 from signoff.policy.contexts import ActionKind, JudgeContext, Mode, Subject, read
-from signoff.policy.describing import MAX_NAME_CHARS, describe, protected_file, reach, reasons, rule_keys, short
+from signoff.policy.describing import (
+    MAX_FILES,
+    MAX_NAME_CHARS,
+    describe,
+    protected_file,
+    reach,
+    reasons,
+    rule_keys,
+    short,
+)
 from signoff.policy.protected import PROTECTED_KEY, fits_some
 from signoff.policy.ruleset import shipped
 from signoff.policy.scripts import unread_file
@@ -176,24 +185,33 @@ def _blocked_by_rule(subject: Subject, *, own: bool) -> Verdict | None:
     )
 
 
+def _one_protected(subject: Subject) -> str | None:
+    """The protected file that is changed, and why it is one; so many files that one of them may be."""
+    files, some = subject.context.files, subject.context.protect_instructions or subject.context.protected_files
+    if len(files) > MAX_FILES and some:
+        return f"`{short(subject.text)}` and {len(files):,} files in one change are more than are looked at"
+    hit = next((path for path in (subject.text, *files[:MAX_FILES]) if protected_file(subject, path)), None)
+    if hit is None:
+        return None
+    own = fits_some(hit, subject.context.protected_files)
+    return f"`{short(hit)}` {'is one of approvals.protected_files' if own else 'tells agents how to behave'}"
+
+
 def _protected(subject: Subject) -> Verdict | None:
     """Files that tell agents how to behave: each change is asked for, whatever is bypassed or granted."""
     if subject.action_kind != "file_write":
         return None
-    touched = (subject.text, *subject.context.files)
-    hit = next((path for path in touched if protected_file(subject, path)), None)
-    if hit is None:
+    found = _one_protected(subject)
+    if found is None:
         return None
     description, severity = describe(subject)
-    own = fits_some(hit, subject.context.protected_files)
-    told = "is one of approvals.protected_files" if own else "tells agents how to behave"
     if subject.context.somebody:
         return Verdict(
             verdict="ask",
             rule_keys=(PROTECTED_KEY,),
             description=description,
             severity=severity,
-            why=(f"`{short(hit)}` {told}, so each change of it is asked for.",),
+            why=(f"{found}, so each change of it is asked for.",),
             rung="protected",
             once_only=True,
         )
@@ -202,7 +220,7 @@ def _protected(subject: Subject) -> Verdict | None:
         rule_keys=(PROTECTED_KEY,),
         description=description,
         severity=severity,
-        why=(f"`{short(hit)}` {told}, and nobody can be asked.",),
+        why=(f"{found}, and nobody can be asked.",),
         rung="protected",
     )
 

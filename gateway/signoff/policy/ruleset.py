@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from signoff.expected import problem
 from signoff.policy import predicates
 from signoff.policy.matching import DECLARERS, Compiled, Group, Reading, any_ending, assigned_names, reading
 from signoff.policy.path_classes import CLASSES
@@ -27,7 +28,6 @@ _MAX_NAMES = 4096
 _NO_RULE = Rule(key="no.rule", verdict="allow")
 """Adds nothing to how a program's options are read."""
 
-_FIELD = re.compile(r"\$\.(\w+)")
 _UNKNOWN_FIELD = re.compile(r"unknown field `(\w+)`")
 
 
@@ -247,11 +247,9 @@ def _converted(given: Mapping[str, Any]) -> Rule:
     try:
         return msgspec.convert(dict(given), type=Rule)
     except msgspec.ValidationError as error:
-        text = str(error)
-        named = _UNKNOWN_FIELD.search(text)
+        path, said = problem(error, Rule)
+        named = _UNKNOWN_FIELD.search(said)
         if named is not None:
             raise RuleError(f'there is no field "{named.group(1)}"', field=named.group(1)) from error
-        field = _FIELD.search(text)
-        message = text.partition(" - at ")[0]
-        place = f"{field.group(1)}: " if field else ""
-        raise RuleError(f"{place}{message[:1].lower()}{message[1:]}", field=field.group(1) if field else "") from error
+        field = path.partition("[")[0]
+        raise RuleError(f"{field}{field and ': '}{said}", field=field) from error

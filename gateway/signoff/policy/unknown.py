@@ -101,9 +101,14 @@ def verb_rule(verb: str) -> Rule:
     return Rule(key=VERB, verdict="ask", sentence=f"runs a program that no rule knows, with {verb}")
 
 
+def names(rule: Rule) -> bool:
+    """Whether the program's name is all that is known of what it speaks of."""
+    return rule.key in (PROGRAM.key, VERB)
+
+
 def named(rule: Rule, program: str) -> str:
     """What a rule says, with the program's name where that is all that is known of it."""
-    if rule.key not in (PROGRAM.key, VERB):
+    if not names(rule):
         return rule.sentence
     return rule.sentence.replace("runs a program", f"runs {program}, a program", 1)
 

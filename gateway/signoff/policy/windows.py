@@ -22,7 +22,7 @@ from signoff.policy.shell.deadline import Deadline, GivenUpError
 from signoff.policy.shell.machine import TOO_DEEP
 from signoff.policy.unknown import UnknownCommands, destructive
 from signoff.policy.windows_environment import shows_secrets
-from signoff.policy.windows_keywords import MAX_KEYWORDS, behind_keywords
+from signoff.policy.windows_keywords import MAX_KEYWORDS, behind_keywords, behind_return
 from signoff.policy.windows_options import SHELLS, does_more, name_of, powershell_command, sets_path, shell_of
 
 MAX_CHARS = 16 * 1024
@@ -152,7 +152,7 @@ def _parts(text: str, shell: str, deadline: Deadline, problems: dict[str, None])
     found: list[list[str]] = []
     for split in _split(text, shell, deadline):
         deadline.check()
-        inside = behind_keywords(split) if shell == "cmd" else [split]
+        inside = behind_keywords(split) if shell == "cmd" else behind_return(split)
         if len(inside) > MAX_KEYWORDS:
             problems.setdefault(TOO_DEEP)
         found += inside

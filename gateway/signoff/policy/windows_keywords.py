@@ -1,4 +1,6 @@
-"""Commands of cmd that stand behind its keywords."""
+"""Commands of cmd and PowerShell that stand behind their keywords."""
+
+import re
 
 MAX_KEYWORDS = 16
 """So many keywords before one command are looked behind."""
@@ -19,6 +21,15 @@ def behind_keywords(words: list[str]) -> list[list[str]]:
     if words and words is not found[-1]:
         found.append(words)
     return found
+
+
+_COMMAND_NAME = re.compile(r"[A-Za-z][\w.-]*")
+
+
+def behind_return(words: list[str]) -> list[list[str]]:
+    """A command of PowerShell, and one whose output it gives back: `return Remove-Item x`."""
+    gives = len(words) > 1 and words[0].casefold() in {"return", "throw", "exit"}
+    return [words, words[1:]] if gives and _COMMAND_NAME.fullmatch(words[1]) else [words]
 
 
 def _condition_words(words: list[str]) -> int:

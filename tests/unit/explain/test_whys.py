@@ -46,7 +46,8 @@ def row(command: str | Action, **facts: Any) -> ApprovalRequest:
 def test_every_command_has_a_line() -> None:
     lines = why_lines(row("sudo rm -rf build && ls"))
     assert lines[0].startswith(
-        "7Q2MK · High: runs with the administrator's rights (rule privilege.root, delete.recursive)"
+        "7Q2MK · High: runs with the administrator's rights, and deletes folders and everything in them "
+        "(rule privilege.root, delete.recursive)"
     )
     assert "1. sudo · asks: privilege.root" in lines
     assert "1.1. rm -rf build · asks: delete.recursive" in lines

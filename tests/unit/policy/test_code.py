@@ -121,6 +121,6 @@ def test_code_for_a_shell_that_cannot_be_read_is_never_allowed_unseen(language: 
 def test_what_code_for_a_shell_does_is_told() -> None:
     verdict = judge("code", "cd src\ngit push --force\n", replace(HERE, language="bash"))
     assert (verdict.verdict, verdict.severity, verdict.rule_keys) == ("ask", "high", ("git.force_push",))
-    assert verdict.description == "runs bash code, 2 lines: rewrites or deletes branches or tags of a remote repository"
+    assert verdict.description == "rewrites or deletes branches or tags of a remote repository (Bash code, 2 lines)"
     assert verdict.coverage == ("code:bash",)
     assert judge("code", "ls\n", replace(HERE, language="bash")).verdict == "ask"

@@ -48,16 +48,22 @@ def test_every_rule_that_asks_is_told_once() -> None:
     assert many.rule_keys == ("a.push", "a.all")
     assert many.coverage == ("a.all@f", "a.push@f", "a.push@g")
     assert many.severity == "high"
-    assert many.description == "does a.push, and 1 more reason"
     assert many.label == "a.push + a.all"
     assert many.breadth == "All a.push; All a.all"
     assert many.why[0] == "`f push --all` does a.push. (rule a.push)"
     assert len(many.why) == 4
 
 
+def test_the_gravest_comes_first() -> None:
+    many = found("f --all; ls > /etc/x; foo delete x; ./git x; f push")
+    assert many.rule_keys == ("a.push", "unknown.impostor", "a.out", "unknown.verb", "a.all")
+    assert [line.rpartition("(rule ")[2] for line in many.why] == [f"{key})" for key in many.rule_keys]
+    assert [finding.rule.key for finding in many.fired] == ["a.push", "a.out", "a.all"]
+
+
 def test_one_rule_has_its_own_words() -> None:
     one = found("f push; f push x")
-    assert (one.description, one.label, one.breadth) == ("does a.push", "a.push", "All a.push")
+    assert (one.label, one.breadth) == ("a.push", "All a.push")
 
 
 def test_many_labels_become_a_number() -> None:
@@ -65,14 +71,14 @@ def test_many_labels_become_a_number() -> None:
     script = read_shell("f", clock=lambda: 0.0)
     many = findings.find(script, rules, OwnFacts(), Deadline(lambda: 0.0))
     assert many.label == "these 3 kinds"
-    assert many.description == "does a.number0, and 2 more reasons"
 
 
 def test_nothing_found_says_nothing() -> None:
     nothing = found("f x; ls")
     assert nothing.verdict == "allow"
     assert (nothing.rule_keys, nothing.coverage, nothing.why) == ((), (), ())
-    assert (nothing.description, nothing.label, nothing.breadth, nothing.severity) == ("", "", "", "low")
+    assert nothing.worst is None
+    assert (nothing.label, nothing.breadth, nothing.severity) == ("", "", "low")
 
 
 def test_a_rule_that_allows_is_kept_beside() -> None:
@@ -217,7 +223,7 @@ def test_settings_for_programs_that_no_rule_knows() -> None:
 @every("verb", sorted(unknown.table().verbs))
 def test_each_destructive_verb_asks(verb: str) -> None:
     assert found(f"foo {verb} x").rule_keys == ("unknown.verb",)
-    assert verb in found(f"foo {verb} x").description
+    assert verb in found(f"foo {verb} x").why[0]
 
 
 def test_each_destructive_flag_asks() -> None:

@@ -321,9 +321,16 @@ def test_an_expression_with_more_values_than_are_followed_is_not_known() -> None
     assert not read(f"v=({' '.join(map(str, range(200)))}); ((v[3]))").opaque
 
 
-@pytest.mark.parametrize("text", ["zsh -c 'functions[x]=\"run it\"; x'", "zsh <<< '() { x; }; =run it'"])
+@pytest.mark.parametrize(
+    "text",
+    ["zsh -c 'functions[x]=\"run it\"; x'", "zsh <<< '() { x; }; =run it'", "zsh -c 'x=(git push -f); $x'"],
+)
 def test_what_zsh_reads_otherwise_is_not_understood_inside_a_text_either(text: str) -> None:
     assert read(text).problems
+
+
+def test_an_array_that_no_command_is_made_of_means_the_same_to_zsh() -> None:
+    assert not read("zsh -c 'files=(a b); ls $files'").problems
 
 
 @pytest.mark.parametrize("text", ["alias x run; x it", "csh -c 'alias x run; x it'", "fish -c 'alias x \"run\"; x it'"])

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from signoff.judging import HOME, judge_action
 from signoff.model import Action, Command, FileWrite, Operand, Session
 from signoff.policy import Allowlist, JudgeContext, Verdict, judge
+from signoff.policy.describing import MAX_FILES
 from signoff.policy.ruleset import shipped
 from signoff.settings import AgentSettings, ApprovalSettings, Profile
 
@@ -101,6 +102,19 @@ def test_no_bypass_reaches_the_files_of_the_gateway() -> None:
 )
 def test_every_header_of_a_patch_names_a_file(diff: str, rung: str) -> None:
     assert judged(FileWrite(path="x", diff=diff)).rung == rung
+
+
+def test_more_files_than_are_looked_at_are_asked_for() -> None:
+    """Each file is looked at for what it is. Of so many that it took too long nobody knows that none is protected."""
+    diff = "".join(f"--- a/{n}\n+++ b/{n}\n" for n in range(MAX_FILES + 1))
+    off, none = (Profile(approvals=ApprovalSettings(mode="off", protect_instructions=each)) for each in (True, False))
+    assert judged_by(none, FileWrite(path="x", diff=diff)).verdict == "allow"
+    asked = judged_by(off, FileWrite(path="x", diff=diff))
+    assert (asked.verdict, asked.rung, asked.once_only) == ("ask", "protected", True)
+    assert asked.why == (
+        "`x` and 1,001 files in one change are more than are looked at, so each change of it is asked for.",
+    )
+    assert judged_by(off, FileWrite(path="x", diff=diff.partition("--- a/1000")[0])).verdict == "allow"
 
 
 def test_the_profile_says_what_is_allowed_forbidden_and_unknown() -> None:

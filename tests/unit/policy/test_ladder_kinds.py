@@ -57,7 +57,7 @@ def test_what_is_found_in_code_makes_it_graver() -> None:
     context = replace(CHAT, language="python")
     verdict = judge("code", "import shutil\nshutil.rmtree('x')\n", context)
     assert (verdict.verdict, verdict.severity, verdict.rule_keys) == ("ask", "high", ("python.delete_tree",))
-    assert verdict.description.startswith("runs Python code, 2 lines: deletes ")
+    assert verdict.description == "deletes a folder and everything in it (Python code, 2 lines)"
     started = judge("code", "import os\nos.system('git push --force')", context)
     assert started.rule_keys == ("git.force_push",)
     assert (

@@ -264,7 +264,8 @@ def test_an_own_row_that_asks_or_blocks_stands_before_shipped_ones_that_allow() 
 
 def test_an_own_row_gets_words_for_people() -> None:
     own = judged("f x", SHIPPED.with_own([{"key": "own.f", "verdict": "ask", "programs": ["f"]}]))
-    assert own.description == "falls under the rule own.f of the operator"
+    assert own.worst is not None
+    assert own.worst.rule.sentence == "falls under the rule own.f of the operator"
     assert own.label and own.breadth
 
 

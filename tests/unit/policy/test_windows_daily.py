@@ -33,6 +33,9 @@ RUNS = [
     ("powershell", "cd src\\app; 'x' > out.txt"),
     ("powershell", "irm https://example.com/x.json | ConvertTo-Json; $x"),
     ("powershell", "echo x > a.txt; git add a.txt"),
+    ("powershell", "return Get-Content a.txt"),
+    ("powershell", "function f { return $true }; f"),
+    ("powershell", "Import-Module .\\tools\\x.psm1"),
     ("cmd", "move a b"),
     ("cmd", "echo x > out.txt"),
     ("cmd", "echo x>>out.txt & type out.txt"),
@@ -115,6 +118,9 @@ ASKS = [
     ("powershell", ".\\cat.exe x"),
     ("powershell", "irm http://localhost:8765/v1/grants"),
     ("powershell", "ansible web -b -m apt -a name=x"),
+    ("powershell", "return Remove-Item src"),
+    ("powershell", "if ($x) { return ri src }"),
+    ("powershell", "winget source add x https://example.com"),
 ]
 
 

@@ -144,7 +144,7 @@ def _pushes(seen: Seen) -> bool:
     texts = seen.texts
     if "push" in texts[:2] or texts[:3] == ["buildx", "imagetools", "create"]:
         return True
-    return "build" in texts[:2] and (
+    return not {"build", "bake"}.isdisjoint(texts[:2]) and (
         seen.has("--push")
         or any("type=registry" in value.text or "push=true" in value.text for value in seen.values("--output", "-o"))
     )

@@ -164,10 +164,25 @@ def _opens_session(seen: Seen) -> bool:
     return not _texts(seen) and not _only_asks_client(seen) and not _unknown_sql(seen)
 
 
+_NODE_READS = frozenset(
+    {"info", "ring", "netstats", "tpstats", "tablestats", "cfstats", "describecluster", "gossipinfo", "describering"}
+    | {"compactionstats", "proxyhistograms", "tablehistograms", "getendpoints", "listsnapshots", "statusgossip"}
+)
+"""What `nodetool` reports."""
+
+
 def _admin_reads(seen: Seen) -> bool:
     """`mysqladmin status` and the others that report; `pg_ctl status`."""
     reads = {
         "ping",
+        "list_queues",
+        "list_exchanges",
+        "list_bindings",
+        "list_connections",
+        "list_channels",
+        "list_consumers",
+        "list_vhosts",
+        "cluster_status",
         "status",
         "version",
         "variables",
@@ -175,10 +190,17 @@ def _admin_reads(seen: Seen) -> bool:
         "extended-status",
         "health",
         "member list",
+        "bucket list",
+        "org list",
+        "task list",
         "get",
         "endpoint",
         "list",
     }
+    if seen.name.startswith("kafka-"):
+        return seen.has("--list", "--describe") and not seen.has("--delete", "--create", "--alter", "--reset-offsets")
+    if seen.name == "nodetool" and _NODE_READS.intersection(seen.texts):
+        return True
     return (bool(seen.texts) and (seen.texts[0] in reads or " ".join(seen.texts[:2]) in reads)) or seen.has(
         "--version", "--help", "-V"
     )

@@ -304,6 +304,8 @@ _SCRATCH_NAME = re.compile(
 _REDIRECTS = frozenset("<>&0123456789")
 """What a redirection without a command begins with; that of a construct begins with the construct."""
 
+_NAMES_MANY = frozenset(".*")
+"""Signs of a file with an ending, or of all of a folder."""
 _SAYS_NOTHING = frozenset({":", "true"})
 _FINDERS = frozenset({"find", "gfind", "fd", "fdfind", "xargs", "parallel"})
 """What hands on the names of many files."""
@@ -321,7 +323,7 @@ def _redirect_empties(seen: Seen) -> bool:
     found = not _FINDERS.isdisjoint(seen.command.chain)
     return silent and any(
         redirect.operator in {">", ">|"}
-        and ("." in redirect.target.text or (found and UNKNOWN in redirect.target.text))
+        and (not _NAMES_MANY.isdisjoint(redirect.target.text) or (found and UNKNOWN in redirect.target.text))
         and not _SCRATCH_NAME.search(redirect.target.text)
         for redirect in seen.command.redirects
     )

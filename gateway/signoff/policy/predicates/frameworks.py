@@ -9,12 +9,18 @@ from signoff.policy.shell import UNKNOWN
 _SCRIPTS = frozenset({"manage.py", "artisan", "rails", "django-admin"})
 
 
+_STATEMENTS = frozenset({"dbal:run-sql", "doctrine:query:sql", "doctrine:query:dql"})
+"""Commands of Symfony's console that take a statement for the database."""
+
+
 def _told(seen: Seen) -> list[str]:
     """What the framework is told, behind its script where an interpreter runs that."""
     texts = seen.texts
     if seen.name.startswith(("python", "pypy", "php")):
         script = texts[0].rpartition("/")[2] if texts else ""
-        return texts[1:] if script in _SCRIPTS else []
+        return (
+            texts[1:] if script in _SCRIPTS or (script == "console" and texts[1:2] and texts[1] in _STATEMENTS) else []
+        )
     return texts
 
 
@@ -22,6 +28,8 @@ def _code(seen: Seen) -> bool:
     """`rails runner 'User.delete_all'`, `manage.py shell -c`, `artisan tinker --execute`, `mix run -e`."""
     told = _told(seen)
     verb = told[0] if told else ""
+    if verb in _STATEMENTS:
+        return True
     if verb in {"runner", "r"} and seen.name.endswith("rails"):
         return len(told) > 1 and not told[1].endswith(".rb")
     if verb in {"shell", "shell_plus", "console", "tinker"} and seen.name != "bun":

@@ -17,6 +17,11 @@ def _packs_with_program(seen: Seen) -> bool:
     return any(not _PACKERS.fullmatch(word.text) for word in values)
 
 
+def _zip_runs(seen: Seen) -> bool:
+    """`zip -T -TT COMMAND`, also joined to it: what tests the archive."""
+    return any(word.text.startswith(("-TT", "--unzip-command")) for _place, word in seen.dashed)
+
+
 def _make_is_redirected(seen: Seen) -> bool:
     """`make SHELL=x`, `make -f -` fed by something."""
     texts = [word.text for word in seen.words[1:]]
@@ -57,6 +62,7 @@ def _split_filters(seen: Seen) -> bool:
 
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "packs_with_program": _packs_with_program,
+    "zip_runs": _zip_runs,
     "make_is_redirected": _make_is_redirected,
     "man_pager_runs": _man_pager_runs,
     "pager_runs": _pager_runs,

@@ -160,8 +160,17 @@ def _plain_php(text: str) -> bool:
     return not _PHP_RUNS.search(text) and _only_names(text, _HARMLESS["php"], sigils="$")
 
 
+_RUBY_PATTERN = re.compile(
+    r"(?:(?<![\w$@.:])(?:if|unless|and|or|not|while|until|when)\b\s*|[(,!~]\s*)(?P<of>/(?:[^/\\\n]|\\.)*/[imxo]*)"
+)
+"""A pattern where nothing can be divided: its words are no names."""
+
+
 def _plain_ruby(text: str) -> bool:
-    return not _RUBY_RUNS.search(text) and _only_names(text, _HARMLESS["ruby"], sigils="$@")
+    if _RUBY_RUNS.search(text):
+        return False
+    bare = _RUBY_PATTERN.sub(lambda match: match.group()[: match.start("of") - match.start()] + "0", text)
+    return _only_names(bare, _HARMLESS["ruby"], sigils="$@")
 
 
 def _plain_other(language: str) -> Callable[[str], bool]:
@@ -229,7 +238,8 @@ _TEXT_TOOLS = frozenset({"awk", "sed", "vi", "escape", "tcl", "m4", "mlr"})
 _SCRIPTING = frozenset(_PLAIN) | {"tcl"}
 
 
-_AWK_LOADS = re.compile(r"@\s*+(?:load|include)\b")
+_AWK_LOADS = re.compile(r"@\s*+(?:(?:load|include)\b|\w+\s*+\()")
+"""Parts that awk loads, and functions whose name only a variable tells (`@f("x")`)."""
 
 
 @lru_cache(maxsize=1024)
@@ -269,10 +279,13 @@ def _code_does_more(seen: Seen) -> bool:
     return False
 
 
+_QUOTED = re.compile(r'"(?=([^"\n]{1,200})")')
 _FILE_NAMES = {
-    "awk": re.compile(r'"(?=([^"\n]{1,200})")'),
+    "awk": _QUOTED,
+    "mlr": _QUOTED,
     "sed": re.compile(r"[rRwW](?=(?:\s{1,50}|(?=[/~.]))([^\s;}]{2,200}))"),
 }
+_AWK_HOME = re.compile(r'ENVIRON\s*\[\s*"HOME"\s*\]\s*"')
 _SED_COMMAND = re.compile(r"(?:^|[;\n}/\d$])[gpIiMm\d]*\s*\Z")
 _SED_COMMAND_CHARS = 32
 """So far before its letter a command of sed is looked for; where more stands between, it counts as one."""
@@ -295,7 +308,8 @@ def _code_names_sensitive_file(seen: Seen) -> bool:
     """A script of awk or sed that names a start-up, login, system or secret file to read or to write."""
     for code in seen.command.code:
         names = _FILE_NAMES.get(code.language)
-        for match in names.finditer(code.text[:MAX_CHARS]) if names else ():
+        text = _AWK_HOME.sub('"~', code.text[:MAX_CHARS])
+        for match in names.finditer(text) if names else ():
             word = Word(match.group(1))
             if not _is_name(code, match):
                 continue

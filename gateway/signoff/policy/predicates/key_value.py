@@ -279,6 +279,10 @@ _MONGO_GRAVE = re.compile(
 )
 
 
+_MONGO_COMPUTED = re.compile(r"\]\s*\(")
+"""A function by a name in brackets, which may be worked out: `db["dr" + "op"]()`."""
+
+
 def _mongo_code(seen: Seen) -> list[str]:
     code = [value.text for value in seen.values("--eval")]
     return code or ([seen.command.stdin] if seen.command.stdin is not None else [])
@@ -294,7 +298,7 @@ def _mongo_reads(seen: Seen) -> bool:
 
 
 def _mongo_code_reads(code: str) -> bool:
-    if UNKNOWN in code or _MONGO_GRAVE.search(code):
+    if UNKNOWN in code or _MONGO_GRAVE.search(code) or _MONGO_COMPUTED.search(code):
         return False
     calls = set(_MONGO_CALL.findall(code)) - {"runCommand", "print", "printjson"}
     admin = _MONGO_ADMIN.findall(code)

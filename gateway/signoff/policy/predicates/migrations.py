@@ -31,7 +31,8 @@ def _management(seen: Seen) -> list[str]:
         script = texts[0].rpartition("/")[2] if texts else ""
         return texts[1:2] if script in {"manage.py", "artisan", "console", "django-admin"} else []
     if seen.name == "flask":
-        return texts[1:2] if texts[:1] == ["db"] else []
+        # `flask db migrate` writes down what is to be changed; `flask db upgrade` changes it.
+        return texts[1:2] if texts[:1] == ["db"] and texts[1:2] != ["migrate"] else []
     if seen.name in {"alembic", "rails", "rake", "django-admin", "mix", "artisan", "symfony"}:
         skip = 1 if texts[:1] in (["exec"], ["console"]) else 0
         return texts[skip : skip + 3] if seen.name == "rake" else texts[skip : skip + 1]

@@ -199,6 +199,8 @@ def _network_tool_reads(seen: Seen) -> bool:
         return not verbs or (
             verbs[0] in {"show", "status", "list", "s", "monitor", "wifi"} and "connect" not in seen.texts
         )
+    if seen.name in {"tc", "bridge", "iw"}:
+        return len(seen.texts) < 2 or not {"show", "list", "ls", "info", "link", "get"}.isdisjoint(seen.texts[1:3])
     if seen.name in {"networksetup", "scutil"}:
         return not words or words[0].startswith(
             ("-get", "-list", "-print", "--get", "--dns", "--proxy", "--nwi", "-version", "-show")

@@ -47,7 +47,8 @@ _SHORT: dict[str, tuple[str, ...]] = {
     "pg_dump": ("-f", "--file"),
     "time": ("-o",),
     "bsdtar": ("-C", "--directory"),
-    "cpio": ("-D", "--directory"),
+    "cpio": ("-D", "--directory", "-F", "--file", "-O"),
+    "rsync": ("--write-batch", "--only-write-batch", "--backup-dir"),
     "unsquashfs": ("-d",),
     "git": ("-f", "--file", "--output-directory"),
 }
@@ -111,6 +112,9 @@ def _operands(seen: Seen) -> Iterator[Word]:
         yield from operands[1:]
     elif name in {"script", "mkfifo", "mknod"}:
         yield from operands[:1]
+    elif name == "cpio" and seen.has("-p", "--pass-through"):
+        for word in operands[-1:]:
+            yield from (word, Word(f"{word.text.rstrip('/')}/x"))
     elif name == "history" and seen.flags & {"-a", "-w"}:
         yield from seen.words[2:3]
     elif name in _LAST:
@@ -148,6 +152,7 @@ _WRITE_OPERANDS = (
     | frozenset(
         {
             "git",
+            "cpio",
             "split",
             "gsplit",
             "csplit",

@@ -75,6 +75,8 @@ def _accounts_only_read(seen: Seen) -> bool:
             in {"-read", "-list", "-search", "read", "list", "user", "inspect", "discover", "-secureTokenStatus"}
             for word in seen.words
         )
+    if seen.name == "faillock":
+        return not seen.has("--reset")
     if seen.name == "visudo":
         return seen.has("-c", "--check")
     if seen.name == "htpasswd":
@@ -143,7 +145,13 @@ def _power_only_reads(seen: Seen) -> bool:
     return bool(words) and words[0] in {"--version", "--help", "-h"}
 
 
+def _kernel_tool_reads(seen: Seen) -> bool:
+    """`bpftool prog list`."""
+    return seen.name == "bpftool" and (len(seen.texts) < 2 or seen.texts[1] in {"list", "show", "dump", "help"})
+
+
 PREDICATES: dict[str, Callable[[Seen], bool]] = {
+    "kernel_tool_reads": _kernel_tool_reads,
     "names_own_package": _names_own_package,
     "own_setup": _own_setup,
     "stops_own_container": _stops_own_container,

@@ -131,6 +131,31 @@ def _script_is_stream(seen: Seen) -> bool:
     return any(map(is_stream, values_of(seen, ("-f", "--file", "--makefile", "-P"), clustered=True)))
 
 
+_CODE_FILES = option_names(
+    (
+        *("-f", "--file", "-c", "--config", "--conf", "-C", "-S", "--script", "-script", "-l", "--load", "-s", "-t"),
+        *("-I", "--init-script", "-b", "--build-file", "--justfile", "--taskfile", "--rakefile", "--gulpfile"),
+        *("--gruntfile", "--makefile", "--noxfile", "-init", "--init", "--procfile", "-u"),
+    )
+)
+"""Options behind which runners, editors and clients take a file of what they run."""
+
+
+def _code_is_stream(seen: Seen) -> bool:
+    """What a runner, an editor or an interpreter runs comes from a substitution or a descriptor: no file holds it."""
+    return _code_option_is_stream(seen) or any(_is_named_stream(word) for word in seen.operands[:3])
+
+
+def _code_option_is_stream(seen: Seen) -> bool:
+    """The same where only an option tells it: an editor shows a stream that is an operand."""
+    return any(_is_named_stream(word, "-") for word in values_of(seen, _CODE_FILES))
+
+
+def _is_named_stream(word: Word, *names: str) -> bool:
+    return word.given or word.text in names or _DESCRIPTOR.match(word.text) is not None
+
+
+_DESCRIPTOR = re.compile(r"/dev/(?:stdin|fd/)|/proc/[^/]+/fd/")
 _VARIABLE = re.compile(r"[\w.-]+\s*(?::{0,3}|\+|\?|!)?=", re.A)
 _SHELL_SIGNS = re.compile(r"[;|&<>`\n]|\$[({]\s*(?:shell|eval|call|file|guile|foreach)\b|\$\(\(?\w+ ")
 DOES_HARM = re.compile(
@@ -187,6 +212,8 @@ PREDICATES: dict[str, Callable[[Seen], bool]] = {
     "loads_code": _loads_code,
     "debugger_evaluates": _debugger_evaluates,
     "script_is_stream": _script_is_stream,
+    "code_is_stream": _code_is_stream,
+    "code_option_is_stream": _code_option_is_stream,
     "variable_runs": _variable_runs,
     "dc_runs": _dc_runs,
     "module_is_code": _module_is_code,

@@ -120,9 +120,14 @@ def _copies_of_programs(script: Script) -> frozenset[str]:
         if program_name_of(command) not in _COPIERS:
             continue
         texts = [word.text for word in command.own_words[1:] if word.text[:1] != "-"]
-        if len(texts) >= 2 and any(text[:1] == "/" and is_installed(text, None) for text in texts[:-1]):
+        if len(texts) >= 2 and any(map(_may_be_installed, texts[:-1])):
             found.add(absolute(texts[-1], command.cwd))
     return frozenset(found)
+
+
+def _may_be_installed(path: str) -> bool:
+    """A file in a folder of programs, or one that is only known then, as in `cp "$(which rm)" x`."""
+    return not path.strip(UNKNOWN) or (path[:1] == "/" and is_installed(path, None))
 
 
 _COPIERS = frozenset({"cp", "gcp", "ln", "gln", "mv", "gmv", "install", "ginstall"})

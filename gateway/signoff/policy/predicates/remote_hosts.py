@@ -120,6 +120,8 @@ def _sends_by_http(seen: Seen) -> bool:
         return True
     if any(_METHODS.fullmatch(text) for text in seen.texts[:1]):
         return True
+    if seen.name == "wrk":
+        return False  # its `-d` is a duration
     if seen.has(
         "-d",
         "--data",

@@ -107,6 +107,24 @@ _INSTRUCTIONS: dict[str, tuple[str, ...]] = {
     "pnpm": ("package.json", ".npmrc"),
     "yarn": ("package.json", ".yarnrc", ".yarnrc.yml"),
     "bun": ("package.json", "bunfig.toml"),
+    "cmake": ("CMakeLists.txt",),
+    "nox": ("noxfile.py",),
+    "tox": ("tox.ini",),
+    "gulp": ("gulpfile.js", "gulpfile.ts", "gulpfile.mjs"),
+    "grunt": ("Gruntfile.js",),
+    "ant": ("build.xml",),
+    "scons": ("SConstruct",),
+    "invoke": ("tasks.py",),
+    "inv": ("tasks.py",),
+    "mvn": ("pom.xml",),
+    **dict.fromkeys(
+        ("gradle", "gradlew", "./gradlew"),
+        ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts", "init.gradle"),
+    ),
+    "cargo": ("build.rs", ".cargo/config.toml", "Makefile.toml"),
+    "bundle": ("Gemfile",),
+    "pre-commit": (".pre-commit-config.yaml",),
+    "direnv": (".envrc",),
 }
 """The files in which these tools find what they run."""
 
@@ -122,12 +140,28 @@ def _instructed_here(seen: Seen) -> bool:
             return True
         folders = values_of(seen, ("-C", "--directory", "-d", "--dir"))
         return any(_beside(name, folder, seen) in written for name in _names(seen) for folder in (*folders, Word(".")))
-    if seen.name == "cmake":
-        return any(absolute(word.text, seen.cwd) in written for word in values_of(seen, ("-P",)))
-    if not seen.texts or seen.texts[0] in _NO_SCRIPTS:
+    if seen.name == "cmake" and any(absolute(word.text, seen.cwd) in written for word in values_of(seen, ("-P", "-C"))):
+        return True
+    if seen.name in _COMPILES:
+        verb = seen.texts[0] if seen.texts else ""
+        files = seen.operands if verb in _RUNS or seen.name in _COMPILES_AT_ONCE else []
+        return any(absolute(word.text, seen.cwd) in written for word in files if word.text.endswith(_SOURCES))
+    first = seen.texts[0] if seen.texts else ""
+    if (not first and seen.name not in _NEED_NO_NAME) or first in _NO_SCRIPTS:
+        return False
+    if seen.name == "cargo" and first in _RUNS_NOTHING:
         return False
     return any(_beside(name, Word("."), seen) in written for name in _names(seen))
 
+
+_COMPILES_AT_ONCE = frozenset({"java", "swift", "runhaskell", "runghc", "escript"})
+_COMPILES = _COMPILES_AT_ONCE | {"go", "zig", "dart", "crystal", "nim", "v"}
+"""What compiles the source file that it is given and runs it; no rule has read what is in it."""
+_SOURCES = (".go", ".java", ".zig", ".swift", ".dart", ".cr", ".nim", ".v", ".hs", ".erl", ".escript")
+_RUNS = frozenset({"run", "r"})
+_RUNS_NOTHING = frozenset({"fmt", "add", "remove", "tree", "metadata", "search"})
+_NEED_NO_NAME = frozenset({"cmake", "nox", "tox", "gulp", "grunt", "ant", "scons", "bundle", "mvn", "direnv"})
+"""Tools that run what their file says when they are told nothing."""
 
 _NO_SCRIPTS = frozenset(
     {"view", "ls", "list", "config", "init", "outdated", "why", "help", "info", "audit", "pkg", "version"}

@@ -54,6 +54,7 @@ _MODULES = {
     "posix": "os", "nt": "os", "_pickle": "pickle", "cPickle": "pickle", "posixpath": "os.path", "ntpath": "os.path",
 }  # fmt: skip
 _RENAMED = {
+    "io.FileIO": "open", "tokenize.open": "open",
     "io.open": "open", "codecs.open": "open", "os.fdopen": "open", "pathlib.PosixPath": "pathlib.Path",
     "pathlib.PurePath": "pathlib.Path", "pathlib.PurePosixPath": "pathlib.Path", "pathlib.WindowsPath": "pathlib.Path",
     "importlib.__import__": "__import__", "git.repo.Repo": "git.Repo",

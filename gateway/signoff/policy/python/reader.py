@@ -255,7 +255,9 @@ class _Reader:
         given = next((k.value for k in node.keywords if k.arg and k.arg == passer.list_keyword), None)
         if given is None and passer.at < len(node.args):
             given = node.args[passer.at]
-        values = self._evaluator.values(given, scope) if given is not None else (Seq(),)
+        values = self._evaluator.values(given, scope) if given is not None else ()
+        if not values:  # `Series.map(f)`: what the items are is not known
+            values = (Seq((), loose=passer.arguments == "each"),)
         for value in values:
             if not isinstance(value, Seq):
                 yield (), True

@@ -120,6 +120,16 @@ def _first(given: Given) -> Iterable[Value]:
     return given.at(0) or ANYTHING
 
 
+def _bytes(given: Given) -> Iterable[Value]:
+    """`bytes([114, 109])`; of a text, the text."""
+    for value in given.at(0) or ANYTHING:
+        if isinstance(value, Seq):
+            codes = [chr(item) if isinstance(item, int) and 0 <= item < 256 else UNKNOWN for item in value.items]
+            yield "".join(codes) + (UNKNOWN if value.loose else "")
+        else:
+            yield value
+
+
 def _text(given: Given) -> Iterable[Value]:
     return [text_of(value) for value in given.at(0) or ANYTHING]
 
@@ -353,7 +363,8 @@ _FOLDS: dict[str, Callable[[Given], Iterable[Value]]] = {
     "os.environ.get": _environ,
     "str": _text,
     "os.fspath": _text,
-    "bytes": _first,
+    "bytes": _bytes,
+    "bytearray": _bytes,
     "str.encode": lambda given: [given.of],
     "str.decode": lambda given: [given.of],
     "str.join": _join,

@@ -29,7 +29,7 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     only_behind: str = ""
     assignments: bool = False
     inner: Literal[
-        "words", "text", "first", "each", "definitions", "clauses", "template", "behind", "pairs", "none"
+        "words", "text", "first", "each", "definitions", "clauses", "template", "behind", "pairs", "itself", "none"
     ] = "words"
     not_with: str = ""
     min_operands: int = 1
@@ -42,6 +42,7 @@ class Carrier(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     clause_starts: tuple[str, ...] = ()
     clause_ends: tuple[str, ...] = ()
     appends: bool = False
+    again: bool = False
     query: tuple[str, ...] = ()
     stdin_is: Literal["", "code", "arguments"] = ""
     file_is_code: bool = False

@@ -229,6 +229,8 @@ def _vi(text: str) -> Iterator[str]:
         yield match.group(1)
     for match in _VI_CALL.finditer(text):
         yield match.group(2)
+    if text[:1] == "|" and text[2:].strip():
+        yield text[2:]  # less pipes what it shows from a mark on: `|$command`
 
 
 _PSQL_BACKTICKS = re.compile(r"(?:^|\n)[ \t]*+\\\w[^\n`]*+`([^`\n]++)`")

@@ -40,6 +40,8 @@ def unwrap(carrier: Carrier, words: Words) -> list[Inner]:
     """What `carrier` runs when called with `words`; empty when it runs nothing that the words show."""
     if carrier.inner == "clauses":
         return _clauses(carrier, words)
+    if carrier.inner == "itself":
+        return [Inner(own=0, words=(words[0], *words[1 + (words[1:2] == (Word("--"),)) :]))]
     if carrier.inner == "definitions":
         values = [word.text.partition("=")[2] for word in words[1:] if "=" in word.text]
         return [Inner(own=len(words), text=value) for value in values]
@@ -133,8 +135,18 @@ def behind(text: str, patterns: tuple[str, ...]) -> str | None:
         at = folded.find(tail, len(head)) if star else 0
         if at >= 0:
             start = at + len(tail) if star else len(head)
-            return text[start:-1] if pattern[-1] in "( " and text[-1:] == ")" else text[start:]
+            return _within(text[start:]) if pattern[-1] in "( " else text[start:]
     return None
+
+
+_NO_MORE = re.compile(r"[\w\s%+.,-]*")
+"""What may follow a bracket and is no other command."""
+
+
+def _within(text: str) -> str:
+    """The text up to its last closing bracket, unless more than plain words follow."""
+    inside, bracket, following = text.rpartition(")")
+    return inside if bracket and _NO_MORE.fullmatch(following) else text
 
 
 def _from_operands(carrier: Carrier, words: Words, given: Arguments) -> list[Inner]:
@@ -262,25 +274,38 @@ def named(words: Words, options: list[tuple[int, str, str, str]], own: int) -> l
 def _clauses(carrier: Carrier, words: Words) -> list[Inner]:
     """The commands of find's `-exec` clauses and their like; `{}` stands for what is only known when they run."""
     found: list[Inner] = []
-    start = 0
+    start, given = 0, words
+    if carrier.again:
+        words = _separated(words)
     for place, word in enumerate(words):
         if start and word.text in carrier.clause_ends:
-            found.append(_clause(carrier, words, words[start:place]))
-            start = 0
+            found.append(_clause(carrier, given, words[start:place]))
+            start = place + 1 if word.text in carrier.clause_starts else 0
         elif not start and place:
             name, equals, value = word.text.partition("=")
             if name in carrier.clause_starts:
                 start = place + 1
                 if equals:  # `--exec=rm`
-                    found.append(_clause(carrier, words, (Word(value), *words[start:])))
+                    found.append(_clause(carrier, given, (Word(value), *words[start:])))
                     start = 0
     if start and start < len(words):
-        found.append(_clause(carrier, words, words[start:]))
+        found.append(_clause(carrier, given, words[start:]))
     return _followed(found)
+
+
+def _separated(words: Words) -> Words:
+    """The words with a `;` at the end of one as a word of its own, as tmux reads it."""
+    found: list[Word] = []
+    for word in words:
+        ends = word.text[-1:] == ";" and len(word.text) > 1
+        found += (Word(word.text[:-1]), Word(";")) if ends else (word,)
+    return tuple(found)
 
 
 def _clause(carrier: Carrier, words: Words, inside: Words) -> Inner:
     inner = tuple(Word(_PLACEHOLDER.sub(UNKNOWN, word.text), pattern=word.pattern) for word in inside)
+    if carrier.again:
+        inner = (words[0], *inner)
     if carrier.appends and not any(UNKNOWN in word.text for word in inner):
         inner = (*inner, Word(UNKNOWN, many=True))
     return Inner(own=len(words), words=inner)

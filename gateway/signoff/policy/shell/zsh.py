@@ -15,6 +15,13 @@ _OTHERWISE = re.compile(
 )
 
 
+_ARRAY = re.compile(r"(?:^|[\s;&|({}])\w{1,64}\+?=\(")
+_VARIABLE_RUN = re.compile(r"(?:^|[;&|({}]|\b(?:then|do|else|command|exec|eval|sudo)\b)\s*+\$\{?\w", re.M)
+"""A command that a variable names: of an array, `$x` is every word of it."""
+
+
 def reads_otherwise(text: str) -> bool:
     """Whether something in the text may mean something else to zsh."""
-    return _OTHERWISE.search(text) is not None
+    if _OTHERWISE.search(text) is not None:
+        return True
+    return "=(" in text and _ARRAY.search(text) is not None and _VARIABLE_RUN.search(text) is not None

@@ -1,7 +1,8 @@
-"""The bodies of requests that a platform posts to us."""
+"""Requests that a platform posts to us: their bodies, and when they were signed."""
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -9,6 +10,10 @@ if TYPE_CHECKING:
 
 BODY_MAX_BYTES = 1024 * 1024
 """Larger than anything that a platform posts; chosen."""
+WINDOW_S = 300
+"""Slack's advice; Discord names no age. Five minutes bear clocks that differ, and keep a record of a request from being
+posted much later."""
+_STAMP_MAX = 12
 
 
 async def read_body(request: web.Request) -> bytes | None:
@@ -20,3 +25,10 @@ async def read_body(request: web.Request) -> bytes | None:
     except web.HTTPRequestEntityTooLarge:
         return None
     return body if len(body) <= BODY_MAX_BYTES else None
+
+
+def fresh(stamp: str) -> bool:
+    """Whether it is a time, in seconds, within five minutes of now. Never raises."""
+    if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= _STAMP_MAX):
+        return False
+    return abs(time.time() - int(stamp)) <= WINDOW_S

@@ -8,6 +8,9 @@ from collections.abc import Container
 from signoff.errors import AdapterError, AdapterUnavailable, SendAmbiguous, SendRefused
 from signoff.model import Attachment, Destination
 
+FILES_REMEMBERED = 64
+"""So many that were sent while their cards were not are known again."""
+
 
 def file_key(destination: Destination, attachment: Attachment) -> tuple[str, ...]:
     """What tells the same file for the same place when its card is tried again."""

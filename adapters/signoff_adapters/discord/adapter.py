@@ -20,9 +20,10 @@ from signoff.errors import AdapterError, AdapterFatal, AdapterUnavailable, Confi
 from signoff.model import Card, Destination, Health, Posted
 from signoff.ports import AdapterInfo, Clock, HookRoute, Inbox
 
+from ..failures import CallFailed
 from ..tasks import sleep
 from ..watching import Watch
-from .calls import CallError, Calls, HideToken, Rejected, Throttled, Unauthorized, as_edit_error
+from .calls import Calls, HideToken, Rejected, Throttled, Unauthorized, as_edit_error
 from .commands import COMMANDS
 from .config import DiscordConfig
 from .hook import Hook
@@ -164,7 +165,7 @@ class DiscordAdapter:
                 try:
                     await self._open()
                     await (self._stay_connected() if self._config.mode == "gateway" else self._stay_registered())
-                except CallError as error:
+                except CallFailed as error:
                     await self._recover(error)
         except AdapterFatal as fatal:
             self._watch.failed(fatal)
@@ -186,7 +187,7 @@ class DiscordAdapter:
         self._watch.stopped()
 
     async def _open(self) -> None:
-        """Learn who we are and whether presses come here. Raises `CallError`, `AdapterFatal`."""
+        """Learn who we are and whether presses come here. Raises `CallFailed`, `AdapterFatal`."""
         user = await self._calls.get("/users/@me", _User)
         application = await self._calls.get("/applications/@me", _Application)
         self._refused_tokens = 0
@@ -270,7 +271,7 @@ class DiscordAdapter:
                 self._trouble = f"{error}."
             except Throttled as error:  # the sending side's; only a long one, such as a ban, is worth telling
                 self._trouble = f"{error}." if error.retry_after_s > self._config.check_every_s else self._trouble
-            except CallError as error:
+            except CallFailed as error:
                 self._trouble = f"{error}."
             else:
                 url = application.interactions_endpoint_url
@@ -283,13 +284,13 @@ class DiscordAdapter:
         while True:
             try:
                 await self._calls.call("PUT", f"/applications/{application_id}/commands", COMMANDS)
-            except CallError as error:
+            except CallFailed as error:
                 _log.warning("discord slash commands were not registered: %s; it is tried again", error)
             else:
                 return
             await sleep(self._clock, self._config.check_every_s)
 
-    async def _recover(self, error: CallError) -> None:
+    async def _recover(self, error: CallFailed) -> None:
         """Note what went wrong and wait; `AdapterFatal` when only an operator can mend it."""
         if isinstance(error, Unauthorized):
             await self._doubt_token(error)
@@ -303,7 +304,7 @@ class DiscordAdapter:
             await self._calls.get("/users/@me", _User)
         except Unauthorized:
             self._refused_tokens += 1
-        except CallError:
+        except CallFailed:
             return
         else:
             self._refused_tokens = 0
@@ -380,7 +381,7 @@ def _is_edit(dispatch: Dispatch) -> bool:
     )
 
 
-def _explained(error: CallError) -> AdapterError:
+def _explained(error: CallFailed) -> AdapterError:
     """What an operator reads of a failed round."""
     if isinstance(error, Rejected) and "interactions_endpoint_url" in error.text:
         return AdapterUnavailable(

@@ -14,8 +14,9 @@ from typing import Any
 from signoff.errors import SendRefused
 from signoff.model import Answer, Attachment, Block, Card, Dialog, Reply, Span
 
+from ..failures import AnswerLost, CallFailed, NotSent, ServerTrouble
 from ..words import RECEIVED, TOO_SLOW
-from .calls import AnswerLost, CallError, Calls, NotSent, Rejected, ServerTrouble
+from .calls import Calls, Rejected
 from .codes import ALREADY_ACKNOWLEDGED
 from .render import EPHEMERAL, SUPPRESS_EMBEDS, edit_body, message_body, plain
 from .wire import COMMAND, Interaction, Me
@@ -44,11 +45,6 @@ class Conversation:
         self._lock = asyncio.Lock()
         self._begun = False
         self._taken = False
-
-    @property
-    def begun(self) -> bool:
-        """A first answer was given or tried."""
-        return self._begun
 
     async def neutral(self) -> None:
         """Say that it was received, unless something was said already. A panel is left as it is."""
@@ -130,7 +126,7 @@ class Conversation:
                     continue
                 _log.info("discord did not take an answer: %s", error)
                 return False
-            except CallError as error:
+            except CallFailed as error:
                 # Answered before: by the first of two tries, or by the process that stopped before it could keep that.
                 if isinstance(error, Rejected) and error.code == ALREADY_ACKNOWLEDGED:
                     return True

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections import OrderedDict
 from collections.abc import Mapping
 
-REMEMBERED = 4096
-"""Buckets that are known to be empty, and messages that take no edit for now: so many of each."""
+from ..recent import Recent
+
 LONGEST_S = 3600.0
 """No longer wait is believed."""
 _MINOR = re.compile(r"(?<=/)\d+")
@@ -21,8 +20,10 @@ class Buckets:
     """When a call may be made again. Times are seconds by any clock that only goes on."""
 
     def __init__(self) -> None:
-        self._filled_at: OrderedDict[str, float] = OrderedDict()
-        self._taken_at: OrderedDict[str, float] = OrderedDict()
+        self._filled_at: Recent[str, float] = Recent()
+        """The buckets that are known to be empty."""
+        self._taken_at: Recent[str, float] = Recent()
+        """The messages that take no edit for now."""
         self._all_at = 0.0
 
     def wait_s(self, method: str, path: str, now_s: float) -> float:
@@ -42,7 +43,7 @@ class Buckets:
         except ValueError:
             return
         if math.isfinite(reset_s) and 0 < reset_s <= LONGEST_S:
-            _keep(self._filled_at, _bucket(method, path), now_s + reset_s)
+            self._filled_at.put(_bucket(method, path), now_s + reset_s)
 
     def hold_all(self, wait_s: float, now_s: float) -> None:
         """A refusal spoke for the whole bot."""
@@ -50,21 +51,14 @@ class Buckets:
 
     def hold_one(self, method: str, path: str, wait_s: float, now_s: float) -> None:
         """A refusal spoke for this very call, about one message."""
-        _keep(self._taken_at, f"{method} {path}", now_s + min(wait_s, LONGEST_S))
+        self._taken_at.put(f"{method} {path}", now_s + min(wait_s, LONGEST_S))
 
 
-def _left_s(times: OrderedDict[str, float], key: str, now_s: float) -> float:
-    at_s = times.get(key, now_s)
-    if at_s <= now_s:
-        times.pop(key, None)
-    return max(0.0, at_s - now_s)
-
-
-def _keep(times: OrderedDict[str, float], key: str, at_s: float) -> None:
-    times[key] = at_s
-    times.move_to_end(key)
-    if len(times) > REMEMBERED:
-        times.popitem(last=False)
+def _left_s(times: Recent[str, float], key: str, now_s: float) -> float:
+    left_s = (times.get(key) or now_s) - now_s
+    if left_s <= 0:
+        times.pop(key)
+    return max(0.0, left_s)
 
 
 def _bucket(method: str, path: str) -> str:

@@ -17,6 +17,7 @@ import msgspec
 from signoff.errors import AdapterError, AdapterUnavailable, MessageGone, RateLimited, SendAmbiguous, SendRefused
 from signoff.model import Attachment
 
+from ..failures import NEVER_SENT, AnswerLost, CallFailed, NotSent, ServerTrouble
 from ..hiding import TokenFilter
 from . import codes
 from .buckets import Buckets
@@ -24,16 +25,14 @@ from .config import DiscordConfig
 
 T = TypeVar("T")
 JsonObject = dict[str, Any]
-Method = str
 DEFAULT_WAIT_S = 5.0
 """For a 429 that names no wait."""
-_NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 _REASONS: dict[int, tuple[str, str]] = {
     codes.UNKNOWN_CHANNEL: ("chat_not_found", "the channel does not exist, or the bot is not in its server"),
     codes.UNKNOWN_USER: ("chat_not_found", "there is no such user or channel"),
     codes.INVALID_RECIPIENTS: ("chat_not_found", "there is no such user or channel"),
     codes.TOO_LARGE: ("attachment", "the file is too large"),
-    codes.NO_ACCESS: ("bot_removed", "the bot may not see the channel"),
+    codes.NO_ACCESS: ("no_access", "the bot may not see the channel"),
     codes.NO_DIRECT_MESSAGES: ("blocked", "the person does not take messages from the bot"),
     codes.NO_MESSAGES_HERE: ("no_rights", "the channel takes no messages"),
     codes.NO_PERMISSION: ("no_rights", "the bot lacks a permission there: View Channel, Send Messages, Attach Files"),
@@ -44,27 +43,11 @@ _REASONS: dict[int, tuple[str, str]] = {
 """Discord's error codes, a stable word for each, and the reason for people."""
 
 
-class CallError(Exception):
-    """A call that did not succeed; the text is for people and names no address, since some hold a secret."""
-
-
-class NotSent(CallError):
-    """No connection: the request did not leave."""
-
-
-class AnswerLost(CallError):
-    """The request left, and no usable answer came back."""
-
-
-class ServerTrouble(CallError):
-    """An answer of 500 or above."""
-
-
-class Unauthorized(CallError):
+class Unauthorized(CallFailed):
     """401: the token is not accepted, or something between us and Discord answers in its place."""
 
 
-class Throttled(CallError):
+class Throttled(CallFailed):
     """429, with the seconds to wait; `for_all`: before whatever call of this bot, not of this kind alone."""
 
     def __init__(self, retry_after_s: float, *, for_all: bool = False) -> None:
@@ -72,7 +55,7 @@ class Throttled(CallError):
         self.retry_after_s, self.for_all = retry_after_s, for_all
 
 
-class OldEdits(CallError):
+class OldEdits(CallFailed):
     """429 for too many edits of a message older than an hour, with the seconds until this one takes another."""
 
     def __init__(self, retry_after_s: float) -> None:
@@ -80,7 +63,7 @@ class OldEdits(CallError):
         self.retry_after_s = retry_after_s
 
 
-class Rejected(CallError):
+class Rejected(CallFailed):
     """Any other refusal, with the status and Discord's error code (0: none)."""
 
     def __init__(self, status: int, code: int, text: str) -> None:
@@ -118,19 +101,19 @@ class Calls:
         return self._session
 
     async def get(self, path: str, answer: type[T]) -> T:
-        """Read something. Raises `CallError`."""
-        return _decoded(await self.call("GET", path), answer)
+        """Read something. Raises `CallFailed`."""
+        return read_answer(await self.call("GET", path), answer)
 
     async def call(
         self,
-        method: Method,
+        method: str,
         path: str,
         body: Any = None,
         *,
         file: Attachment | None = None,
         with_token: bool = True,
     ) -> bytes:
-        """Do one call and return the answer's body; `file` goes along in the same request. Raises `CallError`."""
+        """Do one call and return the answer's body; `file` goes along in the same request. Raises `CallFailed`."""
         limit_s = self._config.upload_timeout_s if file is not None else self._config.answer_timeout_s
         headers = {"Authorization": f"Bot {self._config.token}"} if with_token else {}
         form: JsonObject = {}
@@ -147,10 +130,10 @@ class Calls:
                 method, self._base + path, headers=headers, timeout=timeout, **form
             ) as response:
                 answer = await response.read()
-        except _NEVER_SENT as error:
-            raise NotSent(f"Discord could not be reached ({type(error).__name__})") from None
+        except NEVER_SENT as error:
+            raise NotSent(f"Discord could not be reached: {type(error).__name__}") from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise AnswerLost(f"no answer from Discord ({type(error).__name__})") from None
+            raise AnswerLost(f"no answer from Discord: {type(error).__name__}") from None
         now_s = asyncio.get_running_loop().time()
         if with_token:
             self._buckets.heard(method, path, response.headers, now_s)
@@ -163,7 +146,7 @@ class Calls:
             self._buckets.hold_all(failure.retry_after_s, now_s)
         raise failure
 
-    def _hold_back(self, method: Method, path: str) -> None:
+    def _hold_back(self, method: str, path: str) -> None:
         """Refuse in Discord's place a call that it would refuse, for the rest of the time that it named."""
         now_s = asyncio.get_running_loop().time()
         if (wait_s := self._buckets.wait_s(method, path, now_s)) > 0:
@@ -184,7 +167,7 @@ def _multipart(body: Any, file: Attachment) -> aiohttp.FormData:
     return form
 
 
-def _failure(status: int, answer: bytes, retry_after: str) -> CallError:
+def _failure(status: int, answer: bytes, retry_after: str) -> CallFailed:
     try:
         refusal = msgspec.json.decode(answer, type=_Refusal)
     except msgspec.DecodeError:
@@ -220,19 +203,15 @@ def _first_error(errors: Any) -> str:
     return ""
 
 
-def _decoded(answer: bytes, shape: type[T]) -> T:
+def read_answer(answer: bytes, shape: type[T]) -> T:
+    """The body of a successful answer. Raises `AnswerLost` for one that cannot be read."""
     try:
         return msgspec.json.decode(answer, type=shape)
     except msgspec.DecodeError:
         raise AnswerLost("Discord's answer could not be read") from None
 
 
-def read_answer(answer: bytes, shape: type[T]) -> T:
-    """The body of a successful answer. Raises `AnswerLost` for one that cannot be read."""
-    return _decoded(answer, shape)
-
-
-def as_send_error(error: CallError) -> AdapterError:
+def as_send_error(error: CallFailed) -> AdapterError:
     """What a failed post means to the core.
 
     An answer of 500 and above is no proof that nothing was posted, so it is ambiguous like a lost answer.
@@ -242,7 +221,7 @@ def as_send_error(error: CallError) -> AdapterError:
     return as_edit_error(error)
 
 
-def as_edit_error(error: CallError) -> AdapterError:
+def as_edit_error(error: CallFailed) -> AdapterError:
     """What a failed edit or deletion means: these may be repeated, so a lost answer is only a failed try.
 
     So is the refusal of too many edits of an old message: it ends by itself, and concerns this message alone, while

@@ -11,11 +11,13 @@ from signoff.model import Destination
 from signoff.ports import Finding, Introduction
 
 from ..addresses import host_of
-from .calls import CallError, Calls, HideToken, Rejected, Unauthorized
+from ..failures import CallFailed
+from ..findings import nobody, unclear
+from .calls import Calls, HideToken, Rejected, Unauthorized
 from .codes import NO_ACCESS, UNKNOWN_CHANNEL, UNKNOWN_GUILD
 from .config import DiscordConfig
 from .rights import INVITED, Guild, Member, Overwrite, invite_url, missing
-from .wire import DIRECT_KINDS, THREAD_KINDS, User
+from .wire import DIRECT_KINDS, PLATFORM, THREAD_KINDS, User
 
 FEW_SESSIONS = 100
 """Of the 1000 sessions that Discord lets a bot begin in 24 h; at 0 it takes the token away."""
@@ -71,7 +73,7 @@ class DiscordCheckup:
             application = await self._calls.get("/applications/@me", _Application)
         except Unauthorized:
             raise AdapterFatal("Discord rejects the bot's token.") from None
-        except CallError as error:
+        except CallFailed as error:
             raise AdapterUnavailable(f"{error}.") from None
         self._me_id = user.id
         return Introduction(
@@ -86,18 +88,15 @@ class DiscordCheckup:
         received here."""
         try:
             me = await self.introduce()
-        except AdapterFatal as error:
-            return [Finding.problem("token", error.message, TOKEN)]
         except AdapterError as error:
-            mend = "Let this machine reach it (network, proxy), or mend platforms.discord.api_base_url."
-            return [Finding.problem("connection", error.message, mend)]
+            return [nobody(error, PLATFORM, TOKEN)]
         found = [Finding.fine("token", f"Discord knows the bot as {me.name}.")]
         try:
             found.append(await self._interactions())
             if self._config.mode == "gateway":
                 found.append(await self._sessions())
                 found.append(Finding.fine("intents", "None of the intents that are used is a privileged one."))
-        except CallError as error:
+        except CallFailed as error:
             found.append(_unclear("connection", error))
         return found
 
@@ -150,7 +149,7 @@ class DiscordCheckup:
             if error.code == UNKNOWN_CHANNEL and destination.thread_id is None:
                 return await self._person(about, wanted)
             return _no_place(about, error)
-        except CallError as error:
+        except CallFailed as error:
             return _unclear(about, error)
         if place.type in DIRECT_KINDS:
             return Finding.fine(about, "This is a direct chat.")
@@ -161,7 +160,7 @@ class DiscordCheckup:
             )
         try:
             return await self._channel(about, place, parent)
-        except CallError as error:
+        except CallFailed as error:
             return _unclear(about, error)
 
     async def _person(self, about: str, user_id: str) -> Finding:
@@ -170,7 +169,7 @@ class DiscordCheckup:
             user = await self._calls.get(f"/users/{user_id}", User)
         except Rejected as error:
             return _no_place(about, error)
-        except CallError as error:
+        except CallFailed as error:
             return _unclear(about, error)
         return Finding.fine(about, f"Cards go to a direct chat with {user.username or user_id}.")
 
@@ -218,5 +217,5 @@ def _no_place(about: str, error: Rejected) -> Finding:
     return _unclear(about, error)
 
 
-def _unclear(about: str, error: CallError) -> Finding:
-    return Finding.warning(about, f"Discord did not say ({error}).", "Try again in a minute.")
+def _unclear(about: str, error: CallFailed) -> Finding:
+    return unclear(about, "Discord", error)

@@ -8,6 +8,7 @@ from typing import Any
 from signoff.ids import is_short
 from signoff.model import Suggestion
 
+from ..lengths import cut
 from .wire import Data
 
 SUGGESTIONS_MAX = 25
@@ -101,4 +102,4 @@ def choices(data: Data, suggestions: Sequence[Suggestion]) -> list[dict[str, str
 
 def _name(suggestion: Suggestion) -> str:
     name = f"{suggestion.short_id} · {suggestion.line}" if suggestion.line else suggestion.short_id
-    return name if len(name) <= CHOICE_MAX_CHARS else f"{name[: CHOICE_MAX_CHARS - 1]}…"
+    return cut(name, CHOICE_MAX_CHARS)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from typing import Literal
-from urllib.parse import urlsplit
 
 from msgspec import Struct
+
+from ..addresses import check_address
 
 _PUBLIC_KEY = re.compile(r"[0-9a-fA-F]{64}")
 
@@ -57,12 +58,9 @@ class DiscordConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         """Raise ValueError for what cannot work."""
         if not self.token:
             raise ValueError("platforms.discord.token is empty; put the bot's token from the Developer Portal")
-        origin = urlsplit(self.api_base_url)
-        if origin.scheme not in ("http", "https") or not origin.netloc:
-            raise ValueError("platforms.discord.api_base_url must be an origin such as https://discord.com")
-        gateway = urlsplit(self.gateway_url)
-        if gateway.scheme not in ("ws", "wss") or not gateway.netloc:
-            raise ValueError("platforms.discord.gateway_url must be an address such as wss://gateway.discord.gg/")
+        check_address(self.api_base_url, "platforms.discord.api_base_url", "an origin such as https://discord.com")
+        form = "an address such as wss://gateway.discord.gg/"
+        check_address(self.gateway_url, "platforms.discord.gateway_url", form, ("ws", "wss"))
         if self.public_key is not None and not _PUBLIC_KEY.fullmatch(self.public_key):
             raise ValueError("platforms.discord.public_key must be the application's public key: 64 hexadecimal digits")
 

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 from signoff.model import Answer, Destination, Reply, Tap
 from signoff.ports import Clock, Inbox
 
-from ..tasks import Jobs, drain, logged, sleep, within
+from ..parking import TRIES, Parking
+from ..recent import Recent
+from ..tasks import Jobs, drain, logged, sleep
 from ..words import COMMAND_RECEIVED, COMMAND_UNHANDLED, UNHANDLED
 from .answering import Conversation, First
 from .calls import Calls
@@ -43,10 +44,6 @@ from .wire import (
     tap_of,
 )
 
-TRIES = 3
-"""Something that has failed so often is parked: an operator is told, and what is behind it goes on."""
-REMEMBERED = 4096
-"""Ids kept to recognise a second delivery."""
 _log = logging.getLogger(__name__)
 
 
@@ -70,11 +67,12 @@ class Intake:
         self._places = places
         self._me = me
         self._on_settled = on_settled
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen: Recent[str, None] = Recent()
+        """To recognise a second delivery."""
         self._open: dict[asyncio.Task[None], int] = {}
         self._lanes: dict[str, asyncio.Task[None]] = {}
-        self._waited = Jobs(failed=None)
         self._jobs = Jobs(failed=logged(PLATFORM))
+        self._parking = Parking(PLATFORM, inbox, clock, self._jobs, config.stuck_after_s)
 
     def oldest_open(self) -> int | None:
         """The lowest sequence of the gateway that is still in hand; None without any."""
@@ -107,14 +105,12 @@ class Intake:
         await drain(self._running, limit_s)
 
     def _running(self) -> set[asyncio.Task[None]]:
-        return {task for task in {*self._open, *self._waited, *self._jobs} if not task.done()}
+        return {task for task in {*self._open, *self._parking, *self._jobs} if not task.done()}
 
     def _new(self, key: str) -> bool:
         if key in self._seen:
             return False
-        self._seen[key] = None
-        if len(self._seen) > REMEMBERED:
-            self._seen.popitem(last=False)
+        self._seen.put(key, None)
         return True
 
     def _begin(
@@ -156,24 +152,15 @@ class Intake:
         if before is not None:
             await asyncio.wait({before})
         for tries in range(1, TRIES + 1):
-            job = self._waited.spawn(handle())
-            if not await within(self._clock, job, self._config.stuck_after_s):
-                self._jobs.keep(job)
-                await self._park(f"{what} is in hand for {self._config.stuck_after_s:g} s")
-                return
-            error = job.exception()
+            error = await self._parking.attempt(what, handle())
             if error is None:
                 return
             if tries < TRIES:
                 await sleep(self._clock, tries)
                 continue
-            await self._park(f"{what} failed {tries} times: {type(error).__name__}: {error}")
+            await self._parking.failed(what, error)
             if conversation is not None:
                 await _excuse(conversation)
-
-    async def _park(self, detail: str) -> None:
-        _log.error("discord update parked: %s", detail)
-        await asyncio.wait({self._jobs.spawn(self._inbox.alarm("update_parked", detail))})
 
     # --- handling ------------------------------------------------------------------------------
 
@@ -209,7 +196,7 @@ class Intake:
         except Mistyped as error:
             await conversation.tell(Answer(str(error)))
             return
-        message = command_message(interaction, await self._place(interaction), line, "all")
+        message = command_message(interaction, await self._place(interaction), line)
         if message is None:
             return
         reply = await self._inbox.message(message)

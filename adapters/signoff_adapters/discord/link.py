@@ -194,26 +194,26 @@ class Link:
         except TimeoutError:
             self._remember(keep=True)
             self._missed(resuming, VAIN_RESUMES)
-            raise LinkLost("the gateway did not begin a session in time", was_up=self._up.is_set()) from None
+            raise self._lost("the gateway did not begin a session in time") from None
         except ReconnectWebSocket as ended:
             goes_on = ended.resume and self._close_code() not in _SESSION_ENDED
             self._remember(keep=goes_on)
             self._missed(resuming)
             too_old = resuming is not None and not ended.resume and not self._up.is_set()
-            raise LinkLost(self._why(resume=goes_on), was_up=self._up.is_set(), too_old=too_old) from None
+            raise self._lost(self._why(resume=goes_on), too_old=too_old) from None
         except discord.ConnectionClosed as closed:
             self.resume = None
             if closed.code in _FATAL:
                 raise AdapterFatal(_FATAL[closed.code]) from None
-            raise LinkLost(f"the gateway closed the connection ({closed.code})", was_up=self._up.is_set()) from None
+            raise self._lost(f"the gateway closed the connection ({closed.code})") from None
         except (OSError, aiohttp.ClientError, discord.DiscordException) as error:
             self._remember(keep=True)
             self._missed(resuming)
-            raise LinkLost(f"the connection failed ({type(error).__name__})", was_up=self._up.is_set()) from None
+            raise self._lost(f"the connection failed ({type(error).__name__})") from None
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             # A frame that the library cannot take apart. What comes after it is fetched again, unless nothing came.
             self._remember(keep=self._up.is_set())
-            raise LinkLost(f"a frame could not be read ({type(error).__name__})", was_up=self._up.is_set()) from None
+            raise self._lost(f"a frame could not be read ({type(error).__name__})") from None
         finally:
             await self._drop()
 
@@ -295,6 +295,9 @@ class Link:
         self._vain = 0 if came else self._vain + weight
         if self._vain >= VAIN_RESUMES:
             self.resume, self._vain = None, 0
+
+    def _lost(self, text: str, *, too_old: bool = False) -> LinkLost:
+        return LinkLost(text, was_up=self._up.is_set(), too_old=too_old)
 
     def _close_code(self) -> int | None:
         return self._socket.socket.close_code if self._socket is not None else None

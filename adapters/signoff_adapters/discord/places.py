@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from typing import TypeVar
-
 from signoff.errors import ChatMoved, SendRefused
 from signoff.model import Destination
 
-from .calls import CallError, Calls, Rejected, as_edit_error, read_answer
+from ..failures import CallFailed
+from ..recent import Recent
+from .calls import Calls, Rejected, as_edit_error, read_answer
 from .codes import UNKNOWN_CHANNEL
 from .wire import DIRECT_KINDS, Channel
-
-T = TypeVar("T")
-REMEMBERED = 4096
-"""Channels kept in memory."""
 
 
 class Places:
@@ -22,14 +17,14 @@ class Places:
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
-        self._known: OrderedDict[str, Channel] = OrderedDict()
-        self._direct: OrderedDict[str, str] = OrderedDict()
+        self._known: Recent[str, Channel] = Recent()
+        self._direct: Recent[str, str] = Recent()
 
     def learn(self, channel: Channel) -> None:
         """Keep what Discord said about a channel."""
-        _keep(self._known, channel.id, channel)
+        self._known.put(channel.id, channel)
         if channel.type in DIRECT_KINDS and len(channel.recipients) == 1:
-            _keep(self._direct, channel.recipients[0].id, channel.id)
+            self._direct.put(channel.recipients[0].id, channel.id)
 
     def is_direct(self, destination: Destination) -> bool:
         """Whether it is known to be a chat with one person. Its id does not tell, so it must have been met before."""
@@ -37,7 +32,7 @@ class Places:
         return known is not None and known.type in DIRECT_KINDS
 
     async def channel(self, channel_id: str) -> Channel:
-        """A channel by its id, from memory or from Discord. Raises `CallError`."""
+        """A channel by its id, from memory or from Discord. Raises `CallFailed`."""
         known = self._known.get(channel_id)
         if known is None:
             known = await self._calls.get(f"/channels/{channel_id}", Channel)
@@ -51,15 +46,16 @@ class Places:
         a thread as if it were a channel (a tap there would come from another place than the card), or nothing.
         """
         wanted = channel_id(destination)
-        if destination.thread_id is None and destination.chat_id in self._direct:
-            raise _moved(self._direct[destination.chat_id])
+        direct = self._direct.get(destination.chat_id)
+        if destination.thread_id is None and direct is not None:
+            raise _moved(direct)
         try:
             channel = await self.channel(wanted)
         except Rejected as error:
             if error.code == UNKNOWN_CHANNEL and destination.thread_id is None:
                 raise _moved(await self._open_direct(destination.chat_id)) from None
             raise as_edit_error(error) from error
-        except CallError as error:
+        except CallFailed as error:
             raise as_edit_error(error) from error
         if channel.place != destination:
             raise SendRefused(
@@ -75,10 +71,10 @@ class Places:
         except Rejected as error:
             words = "Discord knows neither a channel nor a person of that id whom the bot may write to."
             raise SendRefused(words, reason="chat_not_found") from error
-        except CallError as error:
+        except CallFailed as error:
             raise as_edit_error(error) from error
         self.learn(channel)
-        _keep(self._direct, user_id, channel.id)
+        self._direct.put(user_id, channel.id)
         return channel.id
 
 
@@ -92,10 +88,3 @@ def channel_id(destination: Destination) -> str:
         if not (each.isascii() and each.isdigit() and len(each) <= 20):
             raise SendRefused(f"{destination} is no place on Discord: ids are numbers.", reason="chat_not_found")
     return destination.thread_id or destination.chat_id
-
-
-def _keep(memory: OrderedDict[str, T], key: str, value: T) -> None:
-    memory[key] = value
-    memory.move_to_end(key)
-    if len(memory) > REMEMBERED:
-        memory.popitem(last=False)

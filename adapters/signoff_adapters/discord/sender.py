@@ -19,17 +19,8 @@ from msgspec import Struct
 from signoff.errors import AdapterError, MessageGone, SendAmbiguous, SendRefused
 from signoff.model import Attachment, Card, Destination, Posted
 
-from .calls import (
-    AnswerLost,
-    CallError,
-    Calls,
-    Rejected,
-    ServerTrouble,
-    Throttled,
-    as_edit_error,
-    as_send_error,
-    read_answer,
-)
+from ..failures import AnswerLost, CallFailed, ServerTrouble
+from .calls import Calls, Rejected, Throttled, as_edit_error, as_send_error, read_answer
 from .codes import THREAD_ARCHIVED, TOO_LARGE, UNKNOWN_CHANNEL
 from .config import DiscordConfig
 from .places import Places, channel_id
@@ -38,7 +29,7 @@ from .wire import number
 
 NONCE_MAX_CHARS = 25
 """API, create message: nonce. With enforce_nonce it is checked against the bot's messages of the past few minutes."""
-_CHANNEL_GONE = frozenset({"chat_not_found", "bot_removed"})
+_CHANNEL_GONE = frozenset({"chat_not_found"})
 _PAUSES_S = (0.1, 0.4, 1.0, 2.0)
 
 
@@ -75,7 +66,7 @@ class Sender:
         with _of_place(destination):
             try:
                 await self._edited(channel, path, body)
-            except CallError as error:
+            except CallFailed as error:
                 raise _of_message(error) from error
 
     async def _edited(self, channel: str, path: str, body: dict[str, Any]) -> None:
@@ -93,14 +84,14 @@ class Sender:
         with contextlib.suppress(MessageGone), _of_place(destination):
             try:
                 await self._calls.call("DELETE", f"/channels/{channel}/messages/{_checked(message_id)}")
-            except CallError as error:
+            except CallFailed as error:
                 raise _of_message(error) from error
 
     async def _settled(self, path: str, body: dict[str, Any], file: Attachment | None) -> _Sent:
         """Post, and while it is in doubt whether the message exists, post it again under its nonce."""
         loop = asyncio.get_running_loop()
         until = loop.time() + self._config.settle_within_s
-        doubt: CallError | None = None
+        doubt: CallFailed | None = None
         for pause_s in (*_PAUSES_S, None):
             try:
                 async with asyncio.timeout_at(until):
@@ -110,7 +101,7 @@ class Sender:
                 break
             except (AnswerLost, ServerTrouble) as error:
                 doubt = error
-            except CallError as error:
+            except CallFailed as error:
                 if doubt is None:
                     raise _as_post_error(error, file) from error
                 pause_s = error.retry_after_s if isinstance(error, Throttled) else pause_s  # noqa: PLW2901  # told
@@ -121,13 +112,13 @@ class Sender:
         raise meant from doubt
 
 
-def _as_post_error(error: CallError, file: Attachment | None) -> AdapterError:
+def _as_post_error(error: CallFailed, file: Attachment | None) -> AdapterError:
     if file is not None and isinstance(error, Rejected) and (error.status == 413 or error.code == TOO_LARGE):
         return SendRefused("The file could not be attached: it is too large for Discord.", reason="attachment")
     return as_send_error(error)
 
 
-def _of_message(error: CallError) -> AdapterError:
+def _of_message(error: CallFailed) -> AdapterError:
     """A channel or thread that is gone took its messages along."""
     if isinstance(error, Rejected) and error.code == UNKNOWN_CHANNEL:
         return MessageGone("The channel or thread of the message does not exist any more.")

@@ -7,7 +7,8 @@ parser ends the connection on an object in a shape that it does not know, and it
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 from msgspec import Struct, field
@@ -22,6 +23,8 @@ THREAD_KINDS = frozenset({10, 11, 12})
 """API, channel types."""
 PING, COMMAND, COMPONENT, AUTOCOMPLETE, MODAL = 1, 2, 3, 4, 5
 """API, interaction types."""
+EPOCH = datetime(2015, 1, 1, tzinfo=UTC)
+"""Snowflakes count milliseconds since then, in their upper bits."""
 DEFAULT_MESSAGE, REPLY_MESSAGE = 0, 19
 """API, message types that a person writes; the others are notices."""
 FORWARD = 1
@@ -243,10 +246,11 @@ def message_of(incoming: Incoming, place: Destination, me: Me) -> Message | None
         or author.bot
         or incoming.webhook_id is not None
         or incoming.edited_timestamp is not None,
+        at=written_at(incoming.id),
     )
 
 
-def command_message(interaction: Interaction, place: Destination, text: str, replies: Literal["all"]) -> Message | None:
+def command_message(interaction: Interaction, place: Destination, text: str) -> Message | None:
     """A slash command as a typed message; its replies are shown as the answer to it."""
     person = person_of(interaction)
     if person is None:
@@ -259,8 +263,15 @@ def command_message(interaction: Interaction, place: Destination, text: str, rep
         text=text,
         direct=interaction.guild_id is None,
         addressed=True,
-        replies=replies,
+        replies="all",
+        at=written_at(interaction.id),
     )
+
+
+def written_at(snowflake: str) -> datetime | None:
+    """The end of the millisecond in which an id was made; None for one that is none."""
+    made = number(snowflake) >> 22
+    return EPOCH + timedelta(milliseconds=made + 1) if made else None
 
 
 def number(snowflake: str) -> int:

@@ -12,10 +12,11 @@ from signoff.errors import AdapterError, AdapterFatal, AdapterUnavailable, Confi
 from signoff.model import Card, Destination, Health, Posted
 from signoff.ports import AdapterInfo, Clock, HookRoute, Inbox
 
-from ..tasks import sleep
+from ..failures import CallFailed
+from ..tasks import Jobs, drain, logged, sleep
 from ..watching import Pause
 from .answers import Answers
-from .calls import FATAL, CallFailed, Refused, Throttled, Web
+from .calls import FATAL, Refused, Throttled, Web
 from .config import SlackConfig
 from .echo import Echo
 from .groups import Groups
@@ -85,14 +86,16 @@ class SlackAdapter:
         self._sender = Sender(self._sends, clock, config, self._threads, self._echo.posted)
         self._people = People(self._answers, self._who)
         self._groups = Groups(self._answers)
-        self._hook = Hook(
-            config.signing_secret or "-", config.slow_event_s, lambda: self._intake, self._requested, self._misfit
-        )
+        self._hook: Hook | None = None
+        if config.mode == "http" and config.signing_secret:
+            self._hook = Hook(
+                config.signing_secret, config.slow_event_s, lambda: self._intake, self._requested, self._misfit
+            )
         self._inbox: Inbox | None = None
         self._intake: Intake | None = None
         self._links: Links | None = None
         self._me: Me | None = None
-        self._deliveries: set[asyncio.Task[None]] = set()
+        self._deliveries = Jobs(failed=logged(PLATFORM))
         self._refused_tokens = 0
         self._signed = self._misfit_told = False
 
@@ -125,7 +128,7 @@ class SlackAdapter:
 
     def hooks(self) -> HookRoute | None:
         """The request URL's route; None in socket mode."""
-        return HookRoute("POST", self._hook.handle) if self._config.mode == "http" else None
+        return HookRoute("POST", self._hook.handle) if self._hook is not None else None
 
     def health(self) -> Health:
         """State by the age of what was last received."""
@@ -181,11 +184,10 @@ class SlackAdapter:
         """Settle what is in hand while the sockets still take acknowledgements, then hang up."""
         await intake.drain(self._config.drain_s)
         self._intake = self._links = None
-        if self._deliveries:
-            await asyncio.wait(self._deliveries, timeout=self._config.connect_timeout_s)
-        for task in (*tasks, *self._deliveries):
+        await drain(lambda: set(self._deliveries), self._config.connect_timeout_s)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, *self._deliveries, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await links.aclose()
         self._watch.stopped()
 
@@ -260,9 +262,7 @@ class SlackAdapter:
 
     def _envelope(self, socket: Socket, frame: Frame) -> None:
         """Settle an envelope and acknowledge it, in a task that is kept."""
-        task = asyncio.create_task(self._settle(socket, frame))
-        self._deliveries.add(task)
-        task.add_done_callback(self._deliveries.discard)
+        self._deliveries.spawn(self._settle(socket, frame))
 
     async def _settle(self, socket: Socket, frame: Frame) -> None:
         kind, intake, payload = _KINDS.get(frame.type), self._intake, dict[str, Any]()

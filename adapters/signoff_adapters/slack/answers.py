@@ -8,10 +8,11 @@ from typing import Any
 import msgspec
 
 from signoff.errors import AdapterError, SendRefused
-from signoff.model import Answer, Attachment, Destination, Message, Reply
+from signoff.model import Answer, Attachment, Destination, Dialog, Message, Reply
 
+from ..failures import CallFailed, NotSent
 from ..words import no_dialog
-from .calls import CallFailed, NotSent, Refused, Throttled, Web
+from .calls import Refused, Throttled, Web
 from .render import Rendered, modal, render, said
 from .sender import Sender
 from .wire import PLATFORM, Handle, metadata
@@ -30,7 +31,7 @@ class Answers:
     async def show(self, handle: Handle, answer: Answer) -> bool:
         """Answer a press or a dialog; whether Slack took it. On a private panel the answer takes its place."""
         if answer.dialog is not None:
-            if await self._opened(handle, answer):
+            if await self._opened(handle, answer.dialog):
                 return True
             answer = Answer(NO_DIALOG)
         if answer.panel is None and not answer.text:
@@ -88,10 +89,8 @@ class Answers:
         except AdapterError as error:
             _log.warning("slack: the file of a reply was not sent: %s", error.message)
 
-    async def _opened(self, handle: Handle, answer: Answer) -> bool:
-        if answer.dialog is None:
-            return False
-        view = modal(answer.dialog, metadata(answer.dialog.token, handle))
+    async def _opened(self, handle: Handle, dialog: Dialog) -> bool:
+        view = modal(dialog, metadata(dialog.token, handle))
         try:
             await self._web.call("views.open", {"trigger_id": handle.trigger_id, "view": view})
         except CallFailed as error:

@@ -25,11 +25,11 @@ from signoff.errors import (
     SendRefused,
 )
 
+from ..failures import NEVER_SENT, AnswerLost, CallFailed, NotSent, ServerTrouble
 from .config import SlackConfig
 
 DEFAULT_RETRY_S = 5.0
 """Seconds to wait when a 429 names none."""
-_NEVER_SENT = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
 _UNREADABLE = (AttributeError, KeyError, TypeError, ValueError)
 """What the SDK raises for an answer in a shape it does not know."""
 FATAL = frozenset(
@@ -73,22 +73,6 @@ _REASONS: Mapping[str, tuple[str, str]] = {
 """Slack's words, ours, and the reason for people."""
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
-
-
-class CallFailed(Exception):
-    """A call that did not succeed."""
-
-
-class NotSent(CallFailed):
-    """No connection: the request did not leave."""
-
-
-class AnswerLost(CallFailed):
-    """The request left, and no usable answer came back."""
-
-
-class ServerTrouble(CallFailed):
-    """An answer of 500 or above, or Slack's words for the same."""
 
 
 class Throttled(CallFailed):
@@ -139,9 +123,8 @@ class Web:
     async def connect(self, url: str) -> aiohttp.ClientWebSocketResponse:
         """Open a socket. Raises what a call raises; the address is used up either way."""
         closing = aiohttp.ClientWSTimeout(ws_close=1.0)
-        limit_s = self._config.connect_timeout_s + self._config.answer_timeout_s
         opening = self._session.ws_connect(url, autoping=False, timeout=closing, proxy=self._client.proxy)
-        return await self._within(_opened(opening), limit_s)
+        return await self._within(_opened(opening), self._config.answer_timeout_s)
 
     async def upload(self, url: str, content: bytes) -> None:
         """Send a file's bytes to the address that Slack gave for them."""
@@ -181,14 +164,14 @@ class Web:
                 raise Refused(_said(body) or f"http_{answer.status}")
 
     async def _within(self, call: Awaitable[_Result], limit_s: float) -> _Result:
-        """The call's result within its time; its errors as this module's."""
+        """The call's result within `limit_s` beyond the time to connect; its errors as this module's."""
         try:
             async with asyncio.timeout(self._config.connect_timeout_s + limit_s):
                 return await call
         except CallFailed:
             raise
         except TimeoutError as error:
-            never = isinstance(error, _NEVER_SENT)
+            never = isinstance(error, NEVER_SENT)
             raise (NotSent if never else AnswerLost)("no answer in time") from None
         except SlackApiError as error:
             raise _refused(error.response) from None
@@ -196,7 +179,7 @@ class Web:
             raise Refused(f"http_{error.status}") from None
         except (aiohttp.ClientError, OSError) as error:
             name = type(error).__name__
-            raise (NotSent(name) if isinstance(error, _NEVER_SENT) else AnswerLost(name)) from None
+            raise (NotSent(name) if isinstance(error, NEVER_SENT) else AnswerLost(name)) from None
         except _UNREADABLE as error:
             raise AnswerLost(f"unreadable answer: {type(error).__name__}") from None
 
@@ -270,7 +253,9 @@ def as_edit_error(error: CallFailed) -> AdapterError:
         return RateLimited(str(error), retry_after_s=error.retry_after_s)
     if isinstance(error, Refused):
         return _refusal(error.code)
-    return AdapterUnavailable(f"Slack did not take it ({error}).")
+    if isinstance(error, NotSent):
+        return AdapterUnavailable(f"Slack could not be reached: {error}.")
+    return AdapterUnavailable(f"Slack did not take it: {error}.")
 
 
 def _refusal(code: str) -> AdapterError:

@@ -12,11 +12,14 @@ from signoff.errors import AdapterError, AdapterFatal, AdapterUnavailable
 from signoff.model import Destination
 from signoff.ports import Finding, Introduction
 
-from .calls import FATAL, CallFailed, Refused, Web
+from ..failures import CallFailed
+from ..findings import nobody, unclear
+from .calls import FATAL, Refused, Web
 from .config import SlackConfig
 from .groups import ask, group_id, refusal_of
 from .manifest import READS_GROUPS, SCOPES, manifest
 from .sender import is_group
+from .wire import PLATFORM
 
 TO_PASTE = manifest()
 """What Slack makes the app of."""
@@ -76,11 +79,8 @@ class SlackCheckup:
         """The tokens, the scopes and Socket Mode. `serving` makes no difference: nothing is received here."""
         try:
             me = await self._me()
-        except AdapterFatal as error:
-            return [Finding.problem("token", error.message, TOKEN)]
         except AdapterError as error:
-            mend = "Let this machine reach it (network, proxy), or mend platforms.slack.api_base_url."
-            return [Finding.problem("connection", error.message, mend)]
+            return [nobody(error, PLATFORM, TOKEN)]
         found = [
             Finding.fine("token", f"Slack knows the app as {me.user or me.user_id} in {me.team or 'a workspace'}.")
         ]
@@ -220,4 +220,4 @@ def _no_place(about: str, error: Refused) -> Finding:
 
 
 def _unclear(about: str, error: Exception) -> Finding:
-    return Finding.warning(about, f"Slack did not say ({error}).", "Try again in a minute.")
+    return unclear(about, "Slack", error)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from typing import Literal
-from urllib.parse import urlsplit
 
 from msgspec import Struct
+
+from ..addresses import check_address
 
 
 class SlackConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,9 +60,7 @@ class SlackConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         """Raise ValueError for what cannot work."""
         if not self.bot_token:
             raise ValueError("platforms.slack.bot_token is empty; put the Bot User OAuth Token (xoxb-...) of the app")
-        address = urlsplit(self.api_base_url)
-        if address.scheme not in ("http", "https") or not address.netloc:
-            raise ValueError("platforms.slack.api_base_url must be an origin such as https://slack.com")
+        check_address(self.api_base_url, "platforms.slack.api_base_url", "an origin such as https://slack.com")
 
     def __repr__(self) -> str:
         """Without the secrets, because settings end up in logs."""

@@ -16,7 +16,7 @@ import msgspec
 from signoff.errors import SignoffError
 from signoff.ports import Clock, Inbox
 
-from .memory import Recent
+from ..recent import Recent
 
 AT_MOST_EVERY_S = 60.0
 """Slack allows a new socket about once a minute."""

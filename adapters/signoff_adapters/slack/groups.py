@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable
 import msgspec
 from msgspec import Struct
 
+from ..failures import AnswerLost, CallFailed
 from ..tasks import Jobs, drain, logged
-from .calls import AnswerLost, CallFailed, Refused, Throttled, Web
+from .calls import Refused, Throttled, Web
 from .manifest import READS_GROUPS
 from .people import FRESH_S, KNOWN_FOR_S
+from .wire import PLATFORM
 
 PREFIX = "group:"
 """What begins a user group's id among the approvers."""
@@ -85,7 +87,7 @@ class Groups:
         """One question a group at a time, however many press."""
         self._told: dict[str, str] = {}
         """What the operator was told of a group and still holds."""
-        self._jobs = Jobs(failed=logged("slack"))
+        self._jobs = Jobs(failed=logged(PLATFORM))
 
     def expect(self, approvers: Iterable[str]) -> None:
         """A card goes out that members of these groups may press: ask now, so that the press need not wait for it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
@@ -14,16 +13,13 @@ from slack_sdk.signature import SignatureVerifier
 
 from signoff.errors import AdapterError
 
-from ..bodies import read_body
+from ..bodies import fresh, read_body
 from .intake import Intake
 from .wire import Kind, Posted
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-WINDOW_S = 300
-"""Slack's advice: a request signed longer ago, or ahead of us, may be a replay."""
-_STAMP_MAX = 12
 _log = logging.getLogger(__name__)
 
 
@@ -102,13 +98,6 @@ def signed(verifier: SignatureVerifier, body: bytes, stamp: str, signature: str)
     except UnicodeDecodeError:
         return False
     return verifier.is_valid(text, stamp, signature)
-
-
-def fresh(stamp: str) -> bool:
-    """Whether it is a time within five minutes of now. Never raises."""
-    if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= _STAMP_MAX):
-        return False
-    return abs(time.time() - int(stamp)) <= WINDOW_S
 
 
 def sort(body: bytes) -> tuple[Kind | None, bytes]:

@@ -18,16 +18,19 @@ from signoff.errors import AdapterUnavailable
 from signoff.model import Answer, Destination, Message, Person, Reply
 from signoff.ports import Clock, Inbox
 
-from ..tasks import Jobs, drain, sleep, within
+from ..parking import TRIES, Parking
+from ..recent import Recent
+from ..tasks import Jobs, drain, logged, sleep, within
 from ..words import COMMAND_UNHANDLED, RECEIVED, UNHANDLED, nobody_named
 from .answers import Answers
 from .config import SlackConfig
 from .groups import Groups
-from .memory import Recent, Threads
+from .memory import Threads
 from .people import People
 from .render import FIELD
 from .turns import Turns
 from .wire import (
+    PLATFORM,
     Callback,
     Event,
     Handle,
@@ -45,8 +48,6 @@ from .wire import (
     team_of,
 )
 
-TRIES = 3
-"""What has failed so often is parked: an operator is told, and what is behind it goes on."""
 NOT_KNOWN = nobody_named("Slack")
 Payload = dict[str, Any]
 """What the acknowledgement carries; empty for most."""
@@ -81,7 +82,8 @@ class Intake:
         self._open: dict[str, asyncio.Task[Payload]] = {}
         self._turns = Turns()
         self._settled: Recent[str, Payload] = Recent()
-        self._jobs = Jobs(failed=_tell_of)
+        self._jobs = Jobs(failed=logged(PLATFORM))
+        self._parking = Parking(PLATFORM, inbox, clock, self._jobs, config.stuck_after_s)
         self._closed = False
 
     async def deliver(self, kind: Kind, raw: bytes | msgspec.Raw) -> Payload:
@@ -139,15 +141,10 @@ class Intake:
                 # The outermost edge of a delivery: whatever the core raises must not end the adapter.
                 _log.warning("slack %s failed, try %d: %s", what, tries, type(error).__name__)
                 if tries == TRIES:
-                    await self._park(f"{what} failed {tries} times: {type(error).__name__}: {error}")
+                    await self._parking.failed(what, error)
                     return None
             await sleep(self._clock, tries)
         return None
-
-    async def _park(self, detail: str) -> None:
-        _log.error("slack delivery parked: %s", detail)
-        alarm = self._jobs.spawn(self._inbox.alarm("update_parked", detail))
-        await asyncio.wait({alarm})
 
     # --- presses and dialogs ---------------------------------------------------------------------
 
@@ -238,7 +235,7 @@ class Intake:
         async with self._turns.of(message.destination.chat_id, message.order):
             job = self._jobs.spawn(self._say(message, team, None))
             if not await within(self._clock, job, self._config.stuck_after_s):
-                await self._park(f"message {message.message_id} is in hand for {self._config.stuck_after_s:g} s")
+                await self._parking.stuck(f"message {message.message_id}")
         return {}
 
     async def _say(self, message: Message, team: str | None, response_url: str | None) -> bool:
@@ -261,8 +258,3 @@ class Intake:
             await self._answers.show(handle, Answer(NOT_KNOWN))
             return (None,)
         return (await self._inbox.message(msgspec.structs.replace(message, person=person)),)
-
-
-def _tell_of(error: BaseException) -> None:
-    """A job's error, which nobody may be waiting for."""
-    _log.error("slack: %s: %s", type(error).__name__, error)

@@ -14,13 +14,14 @@ from typing import Any
 from signoff.errors import AdapterFatal, AdapterUnavailable
 from signoff.ports import Clock
 
-from ..tasks import sleep, within
+from ..failures import CallFailed
+from ..tasks import Jobs, drain, logged, sleep, within
 from ..watching import Pause
-from .calls import FATAL, CallFailed, Refused, Throttled, Web
+from .calls import FATAL, Refused, Throttled, Web
 from .config import SlackConfig
 from .socket import ASKED, Socket
 from .watch import Watch
-from .wire import Frame
+from .wire import PLATFORM, Frame
 
 SHORT_LIFE_S = 5.0
 """A socket that ends sooner counts as a failed try, so that we do not spin."""
@@ -53,7 +54,7 @@ class Links:
         self._open: set[Socket] = set()
         self._doubtful: set[Socket] = set()
         """Replaced because nothing may come through them; Slack must not choose them any more."""
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._readers = Jobs(failed=logged(PLATFORM))
         self._refused = 0
 
     async def keep(self, number: int) -> None:
@@ -90,9 +91,7 @@ class Links:
 
     async def aclose(self) -> None:
         """Hang up everywhere. What runs here ends."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await drain(lambda: set(self._readers), 0.0)
 
     async def _opened(self) -> Socket:
         """A socket that said hello, being read by a task of its own. Raises `CallFailed`."""
@@ -101,19 +100,13 @@ class Links:
         ws = await self._web.connect(url)
         socket = Socket(ws, self._clock, self._config, heard=self._watch.heard, envelope=self._envelope)
         self._open.add(socket)
-        reader = self._spawn(socket)
+        reader = self._readers.spawn(self._read(socket))
         try:
             await socket.greeted()
         except BaseException:
             reader.cancel()
             raise
         return socket
-
-    def _spawn(self, socket: Socket) -> asyncio.Task[None]:
-        task = asyncio.create_task(self._read(socket))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
     async def _read(self, socket: Socket) -> None:
         """Read to the end; a socket that was replaced is hung up after a while, a doubtful one after the next hello."""
@@ -136,9 +129,8 @@ class Links:
 
     def _left(self, source: str, reason: str) -> None:
         if reason == TURN:
-            _log.debug(
-                "slack: %s is renewed in its turn", source
-            )  # as often, it would drive all else out of the history
+            # So often that in the history it would drive out all else.
+            _log.debug("slack: %s is renewed in its turn", source)
         elif reason in _IDLE:
             why = "it was idle for long" if reason == "idle" else f"Slack asked for it ({reason})"
             self._watch.note(f"{source} is renewed: {why}")

@@ -10,10 +10,11 @@ from itertools import islice
 import msgspec
 from msgspec import Struct
 
+from ..failures import CallFailed
+from ..recent import Recent
 from ..tasks import Jobs, drain, logged
-from .calls import CallFailed, Refused, Web
-from .memory import Recent
-from .wire import Me
+from .calls import Refused, Web
+from .wire import PLATFORM, Me
 
 KNOWN_FOR_S = 300.0
 """How long an answer about a person holds: so long somebody may still decide who has just been made a guest."""
@@ -63,7 +64,7 @@ class People:
         self._me = me
         self._seconds = seconds
         self._known: Recent[str, tuple[float, Standing]] = Recent()
-        self._jobs = Jobs(failed=logged("slack"))
+        self._jobs = Jobs(failed=logged(PLATFORM))
         self._asked: set[str] = set()
         """Those who are being asked about beforehand."""
 

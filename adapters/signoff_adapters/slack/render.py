@@ -13,7 +13,7 @@ from msgspec import Struct
 from signoff.errors import SendRefused
 from signoff.model import Block, Button, Card, Dialog, Span
 
-from ..lengths import units
+from ..lengths import cut, units
 
 TEXT_MAX_UNITS = 2400
 """UTF-16 units of a card. Chosen so that five times as much (each character an `&`, escaped) and the buttons stay
@@ -78,7 +78,7 @@ def render(card: Card, *, thread: str | None = None) -> Rendered:
 
 def said(text: str) -> Rendered:
     """An answer of one sentence."""
-    shown = text if len(text) <= ANSWER_MAX_CHARS else f"{text[: ANSWER_MAX_CHARS - 1]}…"
+    shown = cut(text, ANSWER_MAX_CHARS)
     return Rendered([{"type": "section", "text": _plain(shown)}], escape(shown))
 
 
@@ -88,14 +88,14 @@ def modal(dialog: Dialog, metadata: str) -> Json:
         "type": "plain_text_input",
         "action_id": FIELD,
         "max_length": dialog.max_units,
-        "placeholder": _plain(_cut(dialog.placeholder, PLACEHOLDER_MAX_CHARS)),
+        "placeholder": _plain(cut(dialog.placeholder, PLACEHOLDER_MAX_CHARS)),
         "focus_on_load": True,
     }
     return {
         "type": "modal",
         "callback_id": CALLBACK,
         "private_metadata": metadata,
-        "title": _plain(_cut(dialog.title, TITLE_MAX_CHARS)),
+        "title": _plain(cut(dialog.title, TITLE_MAX_CHARS)),
         "submit": _plain(SEND),
         "close": _plain(CANCEL),
         "blocks": [{"type": "input", "block_id": FIELD, "label": _plain(dialog.label), "element": field}],
@@ -179,11 +179,11 @@ def _button(button: Button, action_id: str) -> Json:
     shown: Json = {
         "type": "button",
         "action_id": action_id,
-        "text": _plain(_cut(button.label, LABEL_MAX_CHARS)),
+        "text": _plain(cut(button.label, LABEL_MAX_CHARS)),
         "value": button.token,
     }
     if button.read_as:
-        shown["accessibility_label"] = _cut(button.read_as, LABEL_MAX_CHARS)
+        shown["accessibility_label"] = cut(button.read_as, LABEL_MAX_CHARS)
     if button.style in _STYLES:
         shown["style"] = _STYLES[button.style]
     return shown
@@ -192,10 +192,6 @@ def _button(button: Button, action_id: str) -> Json:
 def _plain(text: str) -> Json:
     """`emoji` false: `:skull:` in somebody's text stays that."""
     return {"type": "plain_text", "text": text, "emoji": False}
-
-
-def _cut(text: str, max_chars: int) -> str:
-    return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"
 
 
 def _check(blocks: list[Json], text: str) -> None:

@@ -19,15 +19,16 @@ from signoff.errors import AdapterError, AdapterUnavailable, ChatMoved, MessageG
 from signoff.model import Attachment, Card, Destination, Message, Posted
 from signoff.ports import Clock
 
-from ..files import as_file_error, file_key
-from .calls import AnswerLost, CallFailed, Refused, Web, as_edit_error, as_send_error
+from ..failures import AnswerLost, CallFailed
+from ..files import FILES_REMEMBERED, as_file_error, file_key
+from ..recent import Recent
+from .calls import Refused, Web, as_edit_error, as_send_error
 from .config import SlackConfig
 from .limits import MethodLimits
-from .memory import Recent, Threads
+from .memory import Threads
 from .render import Rendered, render
 from .wire import order_of
 
-FILES_REMEMBERED = 64
 WAITING = timedelta(hours=1)
 FIRST_LOOK_S, LONGEST_LOOK_S = 0.05, 1.0
 _ABOUT_THE_FILE = frozenset({"refused", "no_rights", "too_long"})

@@ -13,7 +13,7 @@ from aiohttp import ClientWebSocketResponse, WSMessage, WSMsgType
 
 from signoff.ports import Clock
 
-from .calls import AnswerLost
+from ..failures import AnswerLost
 from .config import SlackConfig
 from .wire import Frame
 

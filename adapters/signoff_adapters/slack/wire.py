@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 import msgspec
@@ -20,6 +20,8 @@ from .render import ACTION, CALLBACK, FIELD, thread_of_row
 
 PLATFORM = "slack"
 Kind = Literal["events_api", "interactive", "slash_commands"]
+_FAR_US = 32_503_680_000_000_000
+"""The year 3000."""
 _TALK = frozenset({None, "thread_broadcast", "file_share", "me_message", "bot_message", "message_changed"})
 """Kinds of messages that hold something said; joins, topics and deletions are not."""
 _REFERENCE = re.compile(r"<([^<>|]*)(?:\|([^<>]*))?>")
@@ -300,6 +302,7 @@ def message_of(event: Event, me: Me, ours: Ours) -> Message | None:
         addressed=mention in text or f"<@{me.user_id}|" in text or event.type == "app_mention" or under_ours,
         unattributable=edited or inner.bot_id is not None or not inner.user or _shared(inner),
         replies="posted" if direct else "private",
+        at=_written(order_of(inner.ts)),
     )
 
 
@@ -335,6 +338,11 @@ def team_of(event: Event) -> str | None:
     """The workspace of whoever spoke."""
     inner = event if event.message is None else event.message
     return inner.user_team or inner.team
+
+
+def _written(microseconds: int) -> datetime | None:
+    """The instant of a place in a channel; None for one in an unknown form."""
+    return datetime.fromtimestamp(microseconds / 1_000_000, UTC) if 0 < microseconds < _FAR_US else None
 
 
 def order_of(ts: str | None) -> int:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import httpx
 import msgspec
-from telegram import Bot
 from telegram.error import Conflict, TelegramError
 
 from signoff.errors import AdapterError, AdapterFatal, AdapterUnavailable, ConfigError
@@ -19,9 +18,10 @@ from signoff.model import Answer, Card, Destination, Health, Posted
 from signoff.ports import AdapterInfo, Clock, HookRoute, Inbox
 
 from ..bodies import read_body
+from ..lengths import cut
 from ..tasks import sleep
 from ..watching import Watch
-from .calls import AnswerLost, HideToken, PollTransport, Rejected, Throttled, Transport, as_edit_error
+from .calls import AnswerLost, HideToken, PollTransport, Rejected, Throttled, Transport, as_edit_error, bot_of
 from .config import TelegramConfig
 from .intake import Intake
 from .sender import Sender, is_group
@@ -73,8 +73,8 @@ class TelegramAdapter:
         self._polls = PollTransport(2, config, tls)
         self._answers = Transport(32, config, tls)
         self._sends = Transport(64, config, tls)
-        self._receiver = _bot(config, self._answers, self._polls)
-        self._sender = Sender(_bot(config, self._sends, self._sends))
+        self._receiver = bot_of(config, self._answers, self._polls)
+        self._sender = Sender(bot_of(config, self._sends, self._sends))
         self._intake: Intake | None = None
         self._me: Me | None = None
         self._refused_tokens = 0
@@ -236,9 +236,8 @@ class TelegramAdapter:
             _log.info("telegram updates were not confirmed at the stop; they will be delivered again")
 
     async def _reply(self, query_id: str, answer: Answer) -> bool:
-        text = answer.text if len(answer.text) <= TOAST_MAX else f"{answer.text[: TOAST_MAX - 1]}…"
         try:
-            await self._receiver.answer_callback_query(query_id, text, show_alert=answer.alert)
+            await self._receiver.answer_callback_query(query_id, cut(answer.text, TOAST_MAX), show_alert=answer.alert)
         except TelegramError as error:
             self.failed_answers += 1
             _log.info("telegram did not take the answer to a press: %s", error.message)
@@ -280,18 +279,6 @@ class TelegramAdapter:
             _log.exception("telegram update failed; it will be delivered again")
             return web.Response(status=500, text="not stored")
         return web.Response(text="ok")
-
-
-def _bot(config: TelegramConfig, calls: Transport, polls: Transport) -> Bot:
-    """The SDK's client. Each kind of call has connections of its own: no send holds up a poll or an answer."""
-    origin = config.api_base_url.rstrip("/")
-    return Bot(
-        config.token,
-        base_url=f"{origin}/bot",
-        base_file_url=f"{origin}/file/bot",
-        request=calls,
-        get_updates_request=polls,
-    )
 
 
 def _explained(error: TelegramError) -> AdapterError:

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import msgspec
+from telegram import Bot
 from telegram.error import BadRequest, ChatMigrated, Forbidden, NetworkError, TelegramError
 from telegram.request import HTTPXRequest, RequestData
 
@@ -30,6 +31,8 @@ from .config import TelegramConfig
 
 _EMPTY_BATCH = b'{"ok":true,"result":[]}'
 WRITE_TIMEOUT_S = 5.0
+UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
+"""What the SDK's parser raises for an answer in a shape it does not know."""
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError, httpx.UnsupportedProtocol)
 _GONE = ("message to edit not found", "message_id_invalid", "message to delete not found")
 _REASONS = (
@@ -151,6 +154,18 @@ class PollTransport(Transport):
         return status, body
 
 
+def bot_of(config: TelegramConfig, calls: Transport, polls: Transport) -> Bot:
+    """The SDK's client. Each kind of call has connections of its own: no send holds up a poll or an answer."""
+    origin = config.api_base_url.rstrip("/")
+    return Bot(
+        config.token,
+        base_url=f"{origin}/bot",
+        base_file_url=f"{origin}/file/bot",
+        request=calls,
+        get_updates_request=polls,
+    )
+
+
 def _retry_after_s(body: bytes) -> float:
     try:
         return msgspec.json.decode(body, type=_Refusal).parameters.retry_after
@@ -179,7 +194,9 @@ def as_edit_error(error: TelegramError) -> AdapterError:
         return ChatMoved(f"The group is now {error.new_chat_id}.", new_chat_id=str(error.new_chat_id))
     if isinstance(error, Forbidden | BadRequest):
         return _refusal(error.message)
-    return AdapterUnavailable(f"Telegram did not take it ({error.message}).")
+    if isinstance(error, NotSent):
+        return AdapterUnavailable(f"Telegram could not be reached: {error.message}.")
+    return AdapterUnavailable(f"Telegram did not take it: {error.message}.")
 
 
 def _refusal(description: str) -> AdapterError:

@@ -10,7 +10,7 @@ from typing import TypeVar
 import httpx
 import msgspec
 from msgspec import Struct
-from telegram import Bot, ChatMemberAdministrator, ChatMemberRestricted
+from telegram import ChatMemberAdministrator, ChatMemberRestricted
 from telegram.constants import ChatMemberStatus
 from telegram.error import ChatMigrated, Conflict, TelegramError
 
@@ -19,7 +19,8 @@ from signoff.model import Destination
 from signoff.ports import Finding, Introduction
 
 from ..addresses import host_of
-from .calls import HideToken, PollTransport, Rejected, Transport, as_edit_error
+from ..findings import nobody, unclear
+from .calls import UNREADABLE, HideToken, PollTransport, Rejected, Transport, as_edit_error, bot_of
 from .config import TelegramConfig
 from .sender import is_group
 from .wire import PLATFORM
@@ -31,8 +32,6 @@ WATCH_S = 3.0
 TOKEN = "Put the token that @BotFather gave into platforms.telegram.token."  # noqa: S105  # a sentence about one
 TO_PASTE = "/newbot\nSignoff\nYOURS_signoff_bot\n"
 """What to send @BotFather, a line at a time: the command, the bot's name, and its user name, which ends in `bot`."""
-_UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
-"""What the SDK's parser raises for an answer in a shape it does not know."""
 _Result = TypeVar("_Result")
 
 
@@ -48,17 +47,10 @@ class TelegramCheckup:
         self._config = config
         self._hide = HideToken(config.token)
         self._hide.attach()
-        origin = config.api_base_url.rstrip("/")
-        self.time_url = origin
+        self.time_url = config.api_base_url.rstrip("/")
         tls = httpx.create_ssl_context()
         self._calls, self._polls = Transport(4, config, tls), PollTransport(1, config, tls)
-        self._bot = Bot(
-            config.token,
-            base_url=f"{origin}/bot",
-            base_file_url=f"{origin}/file/bot",
-            request=self._calls,
-            get_updates_request=self._polls,
-        )
+        self._bot = bot_of(config, self._calls, self._polls)
         self._me_id = 0
 
     async def introduce(self) -> Introduction:
@@ -80,11 +72,8 @@ class TelegramCheckup:
         """The token, and whether updates come here alone. `serving`: our own gateway polls, so nothing is polled."""
         try:
             me = await self.introduce()
-        except AdapterFatal as error:
-            return [Finding.problem("token", error.message, TOKEN)]
         except AdapterError as error:
-            mend = "Let this machine reach it (network, proxy), or mend platforms.telegram.api_base_url."
-            return [Finding.problem("connection", error.message, mend)]
+            return [nobody(error, PLATFORM, TOKEN)]
         found = [Finding.fine("token", f"Telegram knows the bot as {me.name}.")]
         try:
             found.append(await self._webhook())
@@ -203,14 +192,14 @@ async def _read(call: Awaitable[_Result]) -> _Result:
     """The call's answer; one in a shape that the SDK does not know counts as an error of Telegram's."""
     try:
         return await call
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise TelegramError(f"the answer could not be read ({type(error).__name__})") from None
 
 
 def _about_token(error: TelegramError) -> AdapterError:
     if isinstance(error, Rejected):
         return AdapterFatal("Telegram rejects the bot's token.")
-    return AdapterUnavailable(f"Telegram cannot be reached: {as_edit_error(error).message}")
+    return as_edit_error(error)
 
 
 def _no_place(about: str, error: TelegramError, *, group: bool) -> Finding:
@@ -228,4 +217,4 @@ def _no_place(about: str, error: TelegramError, *, group: bool) -> Finding:
 
 
 def _unclear(about: str, error: TelegramError) -> Finding:
-    return Finding.warning(about, f"Telegram did not say ({error.message}).", "Try again in a minute.")
+    return unclear(about, "Telegram", error)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from typing import Literal
-from urllib.parse import urlsplit
 
 from msgspec import Struct
+
+from ..addresses import check_address
 
 
 class TelegramConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -40,9 +41,9 @@ class TelegramConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         """Raise ValueError for what cannot work."""
         if not self.token:
             raise ValueError("platforms.telegram.token is empty; put the token that @BotFather gave you")
-        address = urlsplit(self.api_base_url)
-        if address.scheme not in ("http", "https") or not address.netloc:
-            raise ValueError("platforms.telegram.api_base_url must be an origin such as https://api.telegram.org")
+        check_address(
+            self.api_base_url, "platforms.telegram.api_base_url", "an origin such as https://api.telegram.org"
+        )
 
     def __repr__(self) -> str:
         """Without the secrets, because settings end up in logs."""

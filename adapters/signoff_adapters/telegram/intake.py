@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -18,18 +17,16 @@ from signoff.errors import AdapterUnavailable
 from signoff.model import Answer, Tap
 from signoff.ports import Clock, Inbox
 
+from ..parking import TRIES, Parking
+from ..recent import Recent
 from ..tasks import Jobs, drain, logged, sleep, within
 from ..words import RECEIVED, UNHANDLED
 from .config import TelegramConfig
 from .wire import PLATFORM, Envelope, Me, Query, Update, left_of, message_of, move_of, read_envelope, tap_of
 
-TRIES = 3
-"""An update that has failed so often is parked: an operator is told, and the ones behind it go on."""
-REMEMBERED = 4096
-"""Settled update ids kept to recognise a second delivery; a poll delivers at most 100."""
 _log = logging.getLogger(__name__)
 
-Reply = Callable[[str, Answer], Awaitable[bool]]
+Reply = Callable[[str, Answer], Coroutine[Any, Any, bool]]
 """Sends the answer to a press, by its query id; whether Telegram took it. Never raises."""
 
 
@@ -44,11 +41,13 @@ class Intake:
         self._reply = reply
         self._open: dict[int, asyncio.Task[None]] = {}
         self._lanes: dict[int, asyncio.Task[None]] = {}
-        self._settled: OrderedDict[int, None] = OrderedDict()
+        self._settled: Recent[int, None] = Recent()
+        """To recognise a second delivery; a poll delivers at most 100."""
         self._tries: dict[int, int] = {}
-        self._answered: OrderedDict[str, None] = OrderedDict()
+        self._answered: Recent[str, None] = Recent()
         self._waited = Jobs(failed=None)
         self._jobs = Jobs(failed=logged(PLATFORM))
+        self._parking = Parking(PLATFORM, inbox, clock, self._jobs, config.stuck_after_s)
         self._next: int | None = None
 
     @property
@@ -110,7 +109,8 @@ class Intake:
         await drain(self._running, limit_s)
 
     def _running(self) -> set[asyncio.Task[Any]]:
-        return {task for task in (*self._open.values(), *self._waited, *self._jobs) if not task.done()}
+        tasks = (*self._open.values(), *self._parking, *self._waited, *self._jobs)
+        return {task for task in tasks if not task.done()}
 
     def _begin(self, envelope: Envelope, raw: bytes, *, retry: bool) -> asyncio.Task[None]:
         before = self._lanes.get(envelope.lane)
@@ -128,35 +128,23 @@ class Intake:
         self._open.pop(envelope.update_id, None)
         if task.exception() is None:
             self._tries.pop(envelope.update_id, None)
-            _remember(self._settled, envelope.update_id)
+            self._settled.put(envelope.update_id, None)
 
     async def _settle(self, update_id: int, raw: bytes, before: asyncio.Task[None] | None, *, retry: bool) -> None:
         if before is not None:
             await asyncio.wait({before})
-        while True:
-            job = self._waited.spawn(self._handle(raw))
-            if not await within(self._clock, job, self._config.stuck_after_s):
-                self._jobs.keep(job)
-                await self._park(update_id, f"update {update_id} is in hand for {self._config.stuck_after_s:g} s")
-                return
-            error = job.exception()
-            if error is None:
-                return
+        what = f"update {update_id}"
+        while (error := await self._parking.attempt(what, self._handle(raw))) is not None:
             tries = self._tries[update_id] = self._tries.get(update_id, 0) + 1
             if tries >= TRIES:
-                await self._park(update_id, f"update {update_id} failed {tries} times: {type(error).__name__}: {error}")
-                await self._excuse(raw)
+                await self._parking.failed(what, error)
+                self._excuse(raw)
                 return
             if not retry:
                 raise error
             await sleep(self._clock, tries)
 
-    async def _park(self, update_id: int, detail: str) -> None:
-        _log.error("telegram update parked: %s", detail)
-        alarm = self._jobs.spawn(self._inbox.alarm("update_parked", detail))
-        await asyncio.wait({alarm})
-
-    async def _excuse(self, raw: bytes) -> None:
+    def _excuse(self, raw: bytes) -> None:
         """A tap is always answered, also one that nobody could handle."""
         try:
             query = msgspec.json.decode(raw, type=Update).callback_query
@@ -187,36 +175,24 @@ class Intake:
         if tap is None:
             self._answer(query.id, Answer(""))
             return
-        answers: list[Answer] = []
-        job = self._waited.spawn(self._ask(tap, answers))
+        job = self._waited.spawn(self._inbox.tap(tap))
         if not await within(self._clock, job, self._config.slow_tap_s):
             self._answer(query.id, Answer(RECEIVED))
-        await asyncio.shield(job)
-        self._jobs.spawn(self._tell(tap, query.id, answers[0]))
+        self._jobs.spawn(self._tell(tap, query.id, await asyncio.shield(job)))
 
     async def _tell(self, tap: Tap, query_id: str, answer: Answer) -> None:
         """The one answer to this press; where it comes too late, the inbox is told so."""
-        told = False
-        if query_id not in self._answered:
-            _remember(self._answered, query_id)
-            told = await self._reply(query_id, answer)
-        if not told:
+        if not (self._is_first(query_id) and await self._reply(query_id, answer)):
             await self._inbox.unanswered(tap, answer)
-
-    async def _ask(self, tap: Tap, answers: list[Answer]) -> None:
-        answers.append(await self._inbox.tap(tap))
 
     def _answer(self, query_id: str, answer: Answer) -> None:
         """Answer each press once; the call itself holds up nothing."""
-        if query_id not in self._answered:
-            _remember(self._answered, query_id)
-            self._jobs.spawn(self._replied(query_id, answer))
+        if self._is_first(query_id):
+            self._jobs.spawn(self._reply(query_id, answer))
 
-    async def _replied(self, query_id: str, answer: Answer) -> None:
-        await self._reply(query_id, answer)
-
-
-def _remember(seen: OrderedDict[Any, None], key: object) -> None:
-    seen[key] = None
-    if len(seen) > REMEMBERED:
-        seen.popitem(last=False)
+    def _is_first(self, query_id: str) -> bool:
+        """Whether this press had no answer; from now on it has."""
+        if query_id in self._answered:
+            return False
+        self._answered.put(query_id, None)
+        return True

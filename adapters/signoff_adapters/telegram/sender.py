@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import re
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -14,18 +13,16 @@ from telegram.error import BadRequest, TelegramError
 from signoff.errors import AdapterError, MessageGone, SendRefused
 from signoff.model import Attachment, Card, Destination, Posted
 
-from ..files import as_file_error, file_key
-from .calls import AnswerLost, as_edit_error, as_send_error, known
+from ..files import FILES_REMEMBERED, as_file_error, file_key
+from ..recent import Recent
+from .calls import UNREADABLE, AnswerLost, as_edit_error, as_send_error, known
 from .render import Detail, Rendered, keyboard, markup, render
 
 GENERAL_TOPIC = "1"
 """Clients know a forum's General topic by this id; the Bot API refuses it in a send."""
-FILES_REMEMBERED = 64
 _NUMBER = re.compile(r"-?[0-9]{1,20}")
 _ABOUT_THE_FILE = frozenset({"refused", "no_rights"})
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
-_UNREADABLE = (KeyError, TypeError, ValueError, AttributeError)
-"""What the SDK's parser raises for an answer in a shape it does not know."""
 _log = logging.getLogger(__name__)
 _Result = TypeVar("_Result")
 
@@ -36,7 +33,7 @@ class Sender:
     def __init__(self, bot: Bot) -> None:
         self._bot = bot
         self._no_clocks = False
-        self._files: OrderedDict[tuple[str, ...], int] = OrderedDict()
+        self._files: Recent[tuple[str, ...], int] = Recent(FILES_REMEMBERED)
 
     async def post(self, destination: Destination, card: Card, reply_to: str | None) -> Posted:
         """The file first, if there is one, then the card in reply to it."""
@@ -62,7 +59,7 @@ class Sender:
 
         sent = await _translated(self._plainer(forms, send), as_send_error)
         if card.attachment is not None:
-            self._files.pop(file_key(destination, card.attachment), None)
+            self._files.pop(file_key(destination, card.attachment))
         return Posted(str(sent.message_id), sent.message_id, str(file_id) if file_id is not None else None)
 
     async def update(self, destination: Destination, message_id: str, card: Card) -> None:
@@ -119,8 +116,8 @@ class Sender:
     async def _file(self, destination: Destination, attachment: Attachment, *, silent: bool) -> int:
         """Send the file, unless an earlier try of the same card got so far; its message id."""
         key = file_key(destination, attachment)
-        if key in self._files:
-            return self._files[key]
+        if (message_id := self._files.get(key)) is not None:
+            return message_id
         upload = self._bot.send_document(
             _chat(destination),
             attachment.content,
@@ -130,9 +127,7 @@ class Sender:
             disable_content_type_detection=True,
         )
         sent = await _translated(upload, _as_file_error)
-        self._files[key] = sent.message_id
-        if len(self._files) > FILES_REMEMBERED:
-            self._files.popitem(last=False)
+        self._files.put(key, sent.message_id)
         return sent.message_id
 
 
@@ -147,7 +142,7 @@ async def _translated(call: Awaitable[_Result], meaning: Callable[[TelegramError
         return await call
     except TelegramError as error:
         raise meaning(error) from error
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise meaning(AnswerLost(f"unreadable: {type(error).__name__}")) from error
 
 

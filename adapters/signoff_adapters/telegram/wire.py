@@ -7,6 +7,7 @@ fail every poll from then on.
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -17,6 +18,8 @@ from signoff.model import Destination, Message, Person, Tap
 PLATFORM = "telegram"
 ALLOWED_UPDATES = ("message", "edited_message", "callback_query", "my_chat_member")
 """The server keeps the last list it was given, so it is sent with every poll and webhook."""
+_FAR_S = 32_503_680_000
+"""The year 3000."""
 _ADDRESSED = re.compile(r"(/[A-Za-z0-9_]+)@([A-Za-z0-9_]+)")
 
 
@@ -51,6 +54,7 @@ class Incoming(Struct, frozen=True):
 
     message_id: int
     chat: Chat
+    date: int = 0
     from_: User | None = field(default=None, name="from")
     sender_chat: Chat | None = None
     message_thread_id: int | None = None
@@ -189,7 +193,13 @@ def message_of(incoming: Incoming, me: Me, *, edited: bool = False) -> Message |
         or sender is None
         or sender.is_bot
         or any(part is not None for part in (incoming.sender_chat, incoming.forward_origin, incoming.via_bot)),
+        at=_written(incoming.date),
     )
+
+
+def _written(date: int) -> datetime | None:
+    """The end of the second that it tells, in seconds since 1970; None for one that is none."""
+    return datetime.fromtimestamp(date + 1, UTC) if 0 < date < _FAR_S else None
 
 
 def move_of(incoming: Incoming) -> tuple[str, str] | None:

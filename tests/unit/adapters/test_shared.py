@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 from aiohttp import web
@@ -11,9 +12,10 @@ from aiohttp.test_utils import TestClient, TestServer
 from signoff.errors import AdapterError, AdapterUnavailable, SendAmbiguous, SendRefused
 from signoff.model import Attachment, Destination
 from signoff_adapters.addresses import host_of
-from signoff_adapters.bodies import BODY_MAX_BYTES, read_body
+from signoff_adapters.bodies import BODY_MAX_BYTES, WINDOW_S, fresh, read_body
 from signoff_adapters.files import as_file_error, file_key
-from signoff_adapters.lengths import units
+from signoff_adapters.lengths import cut, units
+from signoff_adapters.recent import Recent
 
 HERE = Destination("telegram", "1")
 
@@ -80,3 +82,22 @@ def test_half_a_character_has_no_length() -> None:
     with pytest.raises(SendRefused) as refused:
         units("\ud83d")
     assert refused.value.facts["reason"] == "not_text"
+
+
+def test_the_oldest_is_forgotten() -> None:
+    recent: Recent[int, int] = Recent(2)
+    for number in (1, 2, 1, 3):
+        recent.put(number, number)
+    assert [number in recent for number in (1, 2, 3)] == [True, False, True]
+    assert (recent.newest(), list(recent)) == (3, [1, 3])
+
+
+def test_a_request_was_signed_lately() -> None:
+    now = int(time.time())
+    assert all(fresh(str(now + off)) for off in (0, WINDOW_S - 60, 60 - WINDOW_S))
+    assert not any(fresh(str(now + off)) for off in (WINDOW_S + 60, -WINDOW_S - 60))
+    assert not any(fresh(odd) for odd in ("", "now", "-1", "1.5", "²", "9" * 13))
+
+
+def test_a_cut_text_shows_that_there_is_more() -> None:
+    assert [cut("four", limit) for limit in (5, 4, 3)] == ["four", "four", "fo…"]

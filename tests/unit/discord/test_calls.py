@@ -8,19 +8,16 @@ import pytest
 
 from signoff.errors import AdapterError, AdapterUnavailable, MessageGone, RateLimited, SendAmbiguous, SendRefused
 from signoff_adapters.discord.calls import (
-    AnswerLost,
-    CallError,
     HideToken,
-    NotSent,
     OldEdits,
     Rejected,
-    ServerTrouble,
     Throttled,
     Unauthorized,
     _failure,
     as_edit_error,
     as_send_error,
 )
+from signoff_adapters.failures import AnswerLost, CallFailed, NotSent, ServerTrouble
 
 
 @pytest.mark.parametrize(
@@ -37,7 +34,7 @@ from signoff_adapters.discord.calls import (
         (Rejected(404, 0, ""), SendRefused, SendRefused),
     ],
 )
-def test_what_a_failure_means(error: CallError, send: type[AdapterError], edit: type[AdapterError]) -> None:
+def test_what_a_failure_means(error: CallFailed, send: type[AdapterError], edit: type[AdapterError]) -> None:
     assert type(as_send_error(error)) is send
     assert type(as_edit_error(error)) is edit
 
@@ -46,7 +43,7 @@ def test_what_a_failure_means(error: CallError, send: type[AdapterError], edit: 
     ("status", "code", "reason"),
     [
         (404, 10003, "chat_not_found"),
-        (403, 50001, "bot_removed"),
+        (403, 50001, "no_access"),
         (403, 50013, "no_rights"),
         (403, 50007, "blocked"),
         (400, 50083, "archived"),
@@ -72,7 +69,7 @@ def test_refusals_have_a_stable_reason(status: int, code: int, reason: str) -> N
         (404, b"[]", "", Rejected),
     ],
 )
-def test_answers_are_told_apart(status: int, body: bytes, header: str, kind: type[CallError]) -> None:
+def test_answers_are_told_apart(status: int, body: bytes, header: str, kind: type[CallFailed]) -> None:
     assert type(_failure(status, body, header)) is kind
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -65,7 +66,7 @@ def test_a_press_in_a_direct_chat_names_the_user() -> None:
 def test_a_press_by_nobody_or_of_nothing_is_no_tap() -> None:
     assert tap_of(read_interaction({**PRESS, "member": None}), PLACE) is None
     assert tap_of(read_interaction({**PRESS, "data": {}}), PLACE) is None
-    assert command_message(read_interaction({**PRESS, "member": None}), PLACE, "/help", "all") is None
+    assert command_message(read_interaction({**PRESS, "member": None}), PLACE, "/help") is None
 
 
 def test_a_thread_without_its_channel_must_be_looked_up() -> None:
@@ -109,6 +110,8 @@ def test_a_mention_is_a_message_to_us_without_our_name() -> None:
         ({"type": 19, "message_reference": {"message_id": "5"}}, "reply_to", "5"),
         ({"content": "see <@900>"}, "text", "see <@900>"),
         ({"content": "yes", "mentions": []}, "addressed", False),
+        ({"id": "175928847299117063"}, "at", datetime(2016, 4, 30, 11, 18, 25, 797000, tzinfo=UTC)),
+        ({"id": "888"}, "at", None),
         ({"content": "y", "mentions": [], "referenced_message": {"author": {"id": "900"}}}, "addressed", True),
     ],
 )

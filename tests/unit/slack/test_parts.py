@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.leaping import leap
 from tests.ports import free_port
 
 from signoff.errors import (
@@ -22,21 +23,12 @@ from signoff.errors import (
 )
 from signoff.testing.adapter_stage import RecordingInbox, pass_time
 from signoff.testing.clock import FakeClock
-from signoff_adapters.slack.calls import (
-    AnswerLost,
-    CallFailed,
-    NotSent,
-    Refused,
-    ServerTrouble,
-    Throttled,
-    Web,
-    as_edit_error,
-    as_send_error,
-)
+from signoff_adapters.failures import AnswerLost, CallFailed, NotSent, ServerTrouble
+from signoff_adapters.slack.calls import Refused, Throttled, Web, as_edit_error, as_send_error
 from signoff_adapters.slack.config import SlackConfig
 from signoff_adapters.slack.echo import KEPT, Echo
 from signoff_adapters.slack.limits import PER_MINUTE, MethodLimits
-from signoff_adapters.slack.memory import Recent, Threads
+from signoff_adapters.slack.memory import Threads
 from signoff_adapters.slack.people import People, Standing
 from signoff_adapters.slack.turns import Turns
 from signoff_adapters.slack.watch import WEB, Watch
@@ -98,6 +90,33 @@ async def test_nobody_listening_means_not_sent() -> None:
     await calls.aclose()
 
 
+async def test_a_socket_that_is_not_answered_is_given_up_after_one_time_to_connect_and_one_to_answer() -> None:
+    asked, left = asyncio.Event(), asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        asked.set()
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        left.set()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    calls = Web(SlackConfig(bot_token="xoxb-1", connect_timeout_s=60.0, answer_timeout_s=20.0), 4)
+    opening = asyncio.create_task(calls.connect(f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/"))
+    await asked.wait()
+    leap(90.0)
+    done, _ = await asyncio.wait({opening}, timeout=10.0)
+    opening.cancel()
+    await asyncio.gather(opening, return_exceptions=True)
+    await calls.aclose()
+    await left.wait()
+    server.close()
+    await server.wait_closed()
+    assert done == {opening}
+    assert isinstance(opening.exception(), AnswerLost)
+
+
 @pytest.mark.parametrize(
     ("status", "text", "error"),
     [(200, "ok", None), (200, '{"ok":true}', None), (200, '{"ok": false, "error":"used_url"}', "used_url"),
@@ -130,6 +149,11 @@ async def test_the_answer_to_an_answer(status: int, text: str, error: str | None
 def test_what_a_failure_means(error: CallFailed, sent: type[AdapterError], edited: type[AdapterError]) -> None:
     assert type(as_send_error(error)) is sent
     assert type(as_edit_error(error)) is edited
+
+
+def test_a_request_that_never_left_was_not_refused() -> None:
+    refused = as_send_error(NotSent("ClientConnectorError"))
+    assert refused.message == "Slack could not be reached: ClientConnectorError."
 
 
 def test_a_method_keeps_to_its_minute() -> None:
@@ -294,11 +318,7 @@ async def test_another_workspace_is_known_without_asking() -> None:
     await calls.aclose()
 
 
-def test_the_oldest_is_forgotten() -> None:
-    recent: Recent[int, int] = Recent(2)
-    for number in (1, 2, 1, 3):
-        recent.put(number, number)
-    assert [number in recent for number in (1, 2, 3)] == [True, False, True]
+def test_threads_are_known_by_channel_and_timestamp() -> None:
     threads = Threads()
     threads.posted("C1", "1.0")
     threads.said("C1", "2.0", "1.0")

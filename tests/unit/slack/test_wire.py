@@ -140,6 +140,10 @@ def test_a_message_in_a_channel() -> None:
     assert (message.destination, message.message_id, message.order) == (Destination("slack", "C1"), "1.000002", 1000002)
     assert (message.text, message.direct, message.addressed, message.reply_to) == ("!approve 7Q2MK", False, False, None)
     assert (message.unattributable, message.replies) == (False, "private")
+    assert message.at == datetime(1970, 1, 1, 0, 0, 1, 2, tzinfo=UTC)
+    far = read({"ts": "999999999999.0"})
+    assert far is not None
+    assert far.at is None
 
 
 def test_a_direct_message() -> None:

@@ -82,6 +82,11 @@ def test_only_refusals_without_a_reason_are_worth_another_form() -> None:
     assert not known(BadRequest("Can't parse entities: unsupported type"))
 
 
+def test_a_request_that_never_left_was_not_refused() -> None:
+    assert as_send_error(NotSent("ConnectError")).message == "Telegram could not be reached: ConnectError."
+    assert as_edit_error(AnswerLost("no answer in time")).message == "Telegram did not take it: no answer in time."
+
+
 def test_whether_the_server_answered_is_told() -> None:
     assert as_send_error(ServerTrouble("Telegram answered 500")).facts["answered"] is True
     assert as_send_error(AnswerLost("ReadTimeout")).facts["answered"] is False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -54,6 +55,8 @@ def test_a_plain_message() -> None:
     assert message.text == "/approve 7Q2MK"
     assert (message.direct, message.addressed, message.unattributable, message.reply_to) == (False, False, False, None)
     assert read(chat={"id": 81234567, "type": "private"}).direct
+    assert message.at == datetime(1970, 1, 1, 0, 0, 2, tzinfo=UTC), "it was written within the second that is told"
+    assert [read(date=date).at for date in (0, -5, 10**14)] == [None] * 3
 
 
 @pytest.mark.parametrize(

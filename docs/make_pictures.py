@@ -123,9 +123,9 @@ async def _played(
         file = Path(folder) / "signoff.toml"
         file.write_text(
             f'[gateway]\nstate_dir = "{folder}/state"\nstore = "memory://"\n'
-            '[agents.deploy-bot]\nacts_for = "ana"\n'
-            f'[principals.ana]\naccounts = ["{platform}:{account}"]\n'
-            f'[platforms.{platform}]\napprovers = ["ana"]\n{settings}\n'
+            '[agents.deploy-bot]\nacts_for = "Ana"\n'
+            f'[principals.Ana]\naccounts = ["{platform}:{account}"]\n'
+            f'[platforms.{platform}]\napprovers = ["Ana"]\n{settings}\n'
         )
         async with Gateway(load_config(file, {})) as gateway, serve(gateway) as bound:
             key = await gateway.keys.create("default", "agent", agent="deploy-bot")

@@ -56,7 +56,7 @@ LOOKS = {
     ),
     "discord": Look(
         title="Discord",
-        width=424,
+        width=448,
         indent=62,
         top=32,
         button_height=32,
@@ -81,9 +81,9 @@ LOOKS = {
     ),
     "slack": Look(
         title="Slack",
-        width=424,
+        width=448,
         indent=58,
-        top=32,
+        top=35,
         button_height=32,
         button_gap=8,
         button_radius=5,

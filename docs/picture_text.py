@@ -19,7 +19,7 @@ Button = tuple[str, str]
 
 IN_A_BOX = ("pre", "quote")
 WIDE, NARROW = set("MWmw@—…✅⛔⌛⏹⚠🛑%"), set("iljtfrI.,:;'|!()[] ·")
-SIZES = {"head": 1.42, "bold": 1.18, "small": 0.88}
+SIZES = {"head": 1.42, "bold": 1.16, "small": 0.9}
 """How wide a style is beside plain text, in the widest of the fonts named."""
 
 
@@ -199,6 +199,6 @@ def width(line: Line) -> float:
         if style in ("code", "pre"):
             total += 8.4 * len(text)
             continue
-        size = sum(12.5 if c in WIDE else 4.8 if c in NARROW else 8.0 for c in text)
+        size = sum(13.0 if c in WIDE else 5.0 if c in NARROW else 8.7 for c in text)
         total += size * SIZES.get(style, 1.0)
     return total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Literal
 
 from signoff.changes.alike import states_of
 from signoff.changes.common import RUNNING_AFTER_S, plus
@@ -48,8 +49,23 @@ WORDS = {
     "lapsed": "lapsed",
 }
 """Of several runs: the word for each state but success, which comes first, in their order."""
+Band = Literal["done", "refused", "trouble", "over"]
+"""What a colour repeats of how a request stands: it may run, a person or a rule said no, somebody must look at it, or
+nothing runs and nothing is to be done."""
+BANDS: dict[str, Band] = {"denied": "refused", "blocked": "refused", "notify_failed": "trouble"}
+"""Of the outcomes that let nothing run; `over` for all others."""
 ALL_ALIKE = ({"not_run"}, {"lapsed"}, {"unknown"})
 """Where all of several runs ended so, one sentence tells it of all."""
+
+
+def band(row: ApprovalRequest, ran: str) -> Band:
+    """The colour of an ended request. `ran` is the line that says what became of an approved one: an approval whose run
+    failed is no good news, whoever gave it."""
+    if row.outcome != "approved":
+        return BANDS.get(row.outcome or "", "over")
+    if ran.startswith("⚠️"):
+        return "trouble"
+    return "over" if set(states_of(row)) <= {"not_run", "lapsed"} else "done"
 
 
 def status_blocks(
@@ -176,9 +192,13 @@ def runs_line(row: ApprovalRequest, now: datetime) -> str:
         return t("status.waiting_for_starts", agent=agent_name(row), clock=clock(row.claim_by, now=now))
     if set(states) <= {"none", "claimed"}:
         return t("execution.claimed.some", started=states["claimed"], count=sum(states.values()))
+    line = results_line(states)
+    return f"{line} {t('execution.some_unknown', host=_host(row))}" if "unknown" in states else line
+
+
+def results_line(states: Mapping[str, int]) -> str:
+    """How several runs went, marked where somebody must look at one of them."""
     line = t("digest.results", counts=counted(states))
-    if "unknown" in states:
-        line = f"{line} {t('execution.some_unknown', host=_host(row))}"
     return f"⚠️ {line}" if "failed" in states or "unknown" in states else line
 
 

@@ -112,7 +112,7 @@ async def test_keys_move_and_open_and_decide_nothing(browser: Browser, house: Ho
     await page.keyboard.press("k")
     await expect(page.locator(f"#r-{names[0]}")).to_be_focused()
     await page.keyboard.press("w")
-    await expect(page.locator(f"#r-{names[0]}").get_by_text("Rung that decided")).to_be_visible()
+    await expect(page.locator(f"#r-{names[0]}").get_by_text("Step that decided")).to_be_visible()
     for key in "adyoxAD1 ":
         await page.keyboard.press(key)
     await page.keyboard.press("?")

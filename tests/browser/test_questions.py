@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.house import House, enter
@@ -53,6 +54,24 @@ async def test_a_form_is_filled_in_and_accepted(browser: Browser, house: House) 
     assert (ended["outcome"], ended["elicitation"]["action"]) == ("approved", "accept")
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_the_yes_and_the_no_to_a_form_stand_side_by_side(browser: Browser, house: House, width: int) -> None:
+    page = await enter(browser, house, viewport={"width": width, "height": 800})
+    record = await house.ask("", action=ASKS)
+    article = page.locator(f"#r-{record['short_id']}")
+    await expect(article.get_by_role("button", name="Decline, request")).to_be_visible()
+    # In one go, since the card may be drawn anew at any time.
+    yes, no, because, more = await page.evaluate(
+        """(id) => ["[value=once]", "[value=deny]", "summary", "details + details > summary"]
+          .map((what) => document.querySelector(`#${id} ${what}`).getBoundingClientRect())
+          .map((each) => [each.top, each.width, each.height])""",
+        f"r-{record['short_id']}",
+    )
+    assert yes == no and yes[1] > 100
+    assert because == more and because[1] > 100
+    await expect(article.locator("summary").nth(0)).to_have_text("Decline, because…")
+
+
 async def test_it_is_declined_without_filling_in_anything(browser: Browser, house: House) -> None:
     page = await enter(browser, house)
     record = await house.ask("", action=ASKS)
@@ -60,7 +79,7 @@ async def test_it_is_declined_without_filling_in_anything(browser: Browser, hous
     await article.get_by_role("button", name="Decline, request").click()
     await expect(article).to_contain_text("declined by ana in the console")
     ended = await house.record(record["request_id"])
-    assert ended["elicitation"] == {"action": "decline", "content": None}
+    assert (ended["elicitation"]["action"], ended["elicitation"]["content"]) == ("decline", None)
 
 
 async def test_what_needs_an_answer_of_its_own_is_not_counted_among_all(browser: Browser, house: House) -> None:

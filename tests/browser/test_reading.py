@@ -127,6 +127,47 @@ async def test_no_page_has_a_serious_finding(browser: Browser, house: House, sch
     }[scheme]  # fmt: skip
 
 
+async def broken_words(page: Page) -> Any:
+    """The words of up to 16 letters that go on in the next line."""
+    return await page.evaluate(
+        """() => {
+          const found = [], range = document.createRange();
+          const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+          while (texts.nextNode()) {
+            const text = texts.currentNode;
+            if (!text.parentElement.checkVisibility() || text.parentElement.closest(".unseen, .skip, thead")) continue;
+            for (const word of text.data.matchAll(/[\\w.:]+/g)) {
+              if (word[0].length > 16) continue;
+              range.setStart(text, word.index);
+              range.setEnd(text, word.index + word[0].length);
+              const tops = [...range.getClientRects()].map((each) => Math.round(each.top));
+              if (new Set(tops).size > 1) found.push(word[0]);
+            }
+          }
+          return found;
+        }"""
+    )
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_no_short_word_is_broken_inside(browser: Browser, house: House, width: int) -> None:
+    await house.session("nightly", kind="cron", platform=None, chat_id=None)
+    record = await house.ask("npm publish")
+    blocked = await house.ask("npm publish", session="nightly")
+    assert blocked["outcome"] == "blocked"
+    page = await enter(browser, house, viewport={"width": width, "height": 800})
+    card = page.locator(f"#r-{record['short_id']}")
+    await card.get_by_text("More…").click()
+    await card.get_by_role("button", name="This session:").click()
+    await expect(card).to_contain_text("Approved by ana")
+    await house.ask("npm publish")
+    waits = await house.ask("rm -rf ./build")
+    for path in (*PATHS, f"/r/{waits['short_id']}", f"/r/{record['short_id']}"):
+        await page.goto(f"{house.api}/console{path}")
+        assert await broken_words(page) == [], path
+        assert await overflow(page) == [], path
+
+
 async def test_everything_that_is_pressed_is_large_enough(browser: Browser, house: House) -> None:
     await house.ask("git push --force origin main")
     page = await enter(browser, house, viewport={"width": 360, "height": 740})

@@ -9,15 +9,25 @@ from datetime import datetime
 from aiohttp import web
 from msgspec import Struct
 
-from signoff.catch_up_cards import counted, entry_text
-from signoff.changes.catching_up import ABSENT_FOR, KINDS, Entry, Missed, absence_of
+from signoff.changes.catching_up import (
+    ABSENT_FOR,
+    KINDS,
+    Entry,
+    Missed,
+    absence_of,
+    lacked_executor,
+    unattended_setting,
+)
 from signoff.console.desk import Desk
 from signoff.console.forms import allowed, done
+from signoff.console.history import kind_of, text_of
 from signoff.console.visit import NotHere, Visit
+from signoff.console_adapter import PLATFORM as CONSOLE
 from signoff.durations import clock
 from signoff.errors import RequestNotFound
-from signoff.model import ApprovalRequest, Copy, Destination
-from signoff.wording import person_name, safe_name, t
+from signoff.model import Actor, ApprovalRequest, Copy, Destination
+from signoff.statuses import MARKS
+from signoff.wording import agent_name, person_name, safe_name, t
 
 
 class Line(Struct, frozen=True, kw_only=True):
@@ -25,7 +35,14 @@ class Line(Struct, frozen=True, kw_only=True):
 
     id: str
     short_id: str
-    text: str
+    at: datetime
+    mark: str
+    outcome: str
+    kind: str
+    action: str
+    agent: str
+    note: str
+    """Why nobody could be asked, or that it still waits; empty where nothing is to be added."""
     staged: bool
     wanted: str
     """Who wants to be asked about it, in words; empty where nobody said so."""
@@ -35,6 +52,8 @@ class Section(Struct, frozen=True, kw_only=True):
     """One place, or one message that was posted there."""
 
     head: str
+    here: bool
+    """Whether it is told in no chat: the console is the place, or there is none."""
     place: str
     key: str
     """The place as a form gives it back; None's is empty."""
@@ -49,7 +68,7 @@ async def strip(desk: Desk, profile: str) -> str:
     counts = Counter[str]()
     for each in untold:
         counts += _counts(each.entries, each.older)
-    return t("console.catch_up.strip", counts=counted(_ordered(counts))) if counts else ""
+    return t("console.catch_up.strip", counts=_counted(counts)) if counts else ""
 
 
 async def show(desk: Desk, visit: Visit) -> web.StreamResponse:
@@ -83,9 +102,12 @@ async def clear(desk: Desk, visit: Visit) -> web.StreamResponse:
 
 
 async def _untold(desk: Desk, profile: str, missed: Missed, now: datetime) -> Section:
-    counts = counted(_ordered(_counts(missed.entries, missed.older)))
-    place = _place(desk, missed.place)
-    head = t("console.catch_up.since", place=place, clock=clock(missed.since, now=now), counts=counts)
+    counts = _counted(_counts(missed.entries, missed.older))
+    since = clock(missed.since, now=now)
+    if missed.place is None:
+        head = t("console.catch_up.since_nowhere", clock=since, counts=counts)
+    else:
+        head = t("console.catch_up.since", place=_place(desk, missed.place), clock=since, counts=counts)
     return await _section(desk, profile, head, missed.place, missed.entries, missed.older)
 
 
@@ -93,7 +115,7 @@ async def _told(desk: Desk, copy: Copy, now: datetime) -> Section:
     absence = absence_of(copy)
     since, until = (clock(at, now=now) for at in (absence.since, absence.until))
     place = _place(desk, copy.destination)
-    head = t("console.catch_up.then", place=place, since=since, until=until, counts=counted(absence.counts))
+    head = t("console.catch_up.then", place=place, since=since, until=until, counts=_counted(absence.counts))
     return await _section(desk, copy.profile, head, copy.destination, absence.entries, absence.older)
 
 
@@ -104,21 +126,51 @@ async def _section(
     for entry in sorted(entries, key=lambda each: each.at, reverse=True):
         row = await desk.reading.get(profile, entry.request_id)
         if row is not None:
-            lines.append(_line(entry, row, desk.core.clock.now()))
+            try:
+                lines.append(_line(entry, row))
+            except Exception as error:  # a row's outer edge: the others are told
+                desk.reading.undrawn(row, error)
+                older = {**older, entry.kind: older.get(entry.kind, 0) + 1}
     return Section(
-        head=head, place=_place(desk, place), key=str(place or ""), lines=tuple(lines), older=sum(older.values())
+        head=head,
+        here=_here(place),
+        place=_place(desk, place),
+        key=str(place or ""),
+        lines=tuple(lines),
+        older=sum(older.values()),
     )
 
 
-def _line(entry: Entry, row: ApprovalRequest, now: datetime) -> Line:
+def _line(entry: Entry, row: ApprovalRequest) -> Line:
     wanted = t("console.catch_up.wanted", person=person_name(row.wanted_by)) if row.wanted_by is not None else ""
     return Line(
         id=row.request_id,
         short_id=row.short_id,
-        text=entry_text(entry, row, clock=clock(entry.at, now=now)),
+        at=entry.at,
+        mark=MARKS.get(entry.kind, ""),
+        outcome=t(f"outcome_word.{entry.kind}"),
+        kind=kind_of(row),
+        action=text_of(row),
+        agent=agent_name(row),
+        note=_note(entry, row),
         staged=entry.kind == "staged",
         wanted=wanted,
     )
+
+
+def _note(entry: Entry, row: ApprovalRequest) -> str:
+    if entry.kind != "blocked":
+        return t("console.catch_up.still_waits") if entry.kind == "staged" else ""
+    if lacked_executor(row):
+        return t("console.catch_up.no_executor")
+    setting = unattended_setting(row.decided_by[0] if row.decided_by else Actor(type="policy"))
+    if setting is None:
+        return t("console.catch_up.protected")
+    return t("console.catch_up.setting", setting=setting[0], value=setting[1])
+
+
+def _here(place: Destination | None) -> bool:
+    return place is None or place.platform == CONSOLE
 
 
 def _place(desk: Desk, place: Destination | None) -> str:
@@ -132,5 +184,6 @@ def _counts(entries: Iterable[Entry], older: Mapping[str, int]) -> Counter[str]:
     return Counter(older) + Counter(entry.kind for entry in entries)
 
 
-def _ordered(counts: Mapping[str, int]) -> dict[str, int]:
-    return {kind: counts[kind] for kind in KINDS if counts.get(kind)}
+def _counted(counts: Mapping[str, int]) -> str:
+    """`2 timed out, 1 blocked`."""
+    return ", ".join(t(f"console.catch_up.count.{kind}", count=counts[kind]) for kind in KINDS if counts.get(kind))

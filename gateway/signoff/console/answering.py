@@ -22,7 +22,7 @@ from signoff.console.cards import needs_second_step, stays
 from signoff.console.reading import Reading
 from signoff.durations import clock as clock_text
 from signoff.elicitation import from_texts
-from signoff.elicitation_form import fields_of
+from signoff.elicitation_form import fields_to_show
 from signoff.errors import ChoiceNotOffered, InvalidInput, NotPermitted, RequestNotFound, UndoTooLate
 from signoff.model import Actor, ApprovalRequest, Elicitation, Person, replace
 from signoff.ports import Tx
@@ -225,7 +225,7 @@ def _content(row: ApprovalRequest, choice: str, filled: tuple[tuple[int, str], .
     texts: dict[int, list[str]] = {}
     for place, text in filled:
         texts.setdefault(place, []).append(text)
-    fields = enumerate(fields_of(row.action.schema))
+    fields = enumerate(fields_to_show(row.action.schema))
     content = {field.name: from_texts(field, texts.get(place, ())) for place, field in fields}
     return {name: value for name, value in content.items() if value is not None}
 

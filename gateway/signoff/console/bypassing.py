@@ -10,7 +10,7 @@ from signoff.console.desk import Desk
 from signoff.console.forms import allowed, done, step
 from signoff.console.visit import NotHere, Visit
 from signoff.durations import window
-from signoff.wording import safe_name, t
+from signoff.wording import session_name, t
 
 OFFERED = (15, 30, 60, 240, 1440)
 """Minutes that can be chosen here; others can be typed in a chat or on the command line."""
@@ -41,7 +41,7 @@ async def _second_step(desk: Desk, visit: Visit, session_id: str) -> web.StreamR
         "chosen": f"{DEFAULT_MINUTES:g}",
         "options": [(str(minutes), window(60 * minutes)) for minutes in OFFERED],
     }
-    line = t("console.session.sure_bypass", session=safe_name(session.session_id))
+    line = t("console.session.sure_bypass", session=session_name(session.session_id))
     fields = [("id", session.session_id), ("confirmed", "1")]
     return await step(
         desk, visit, "/console/sessions/bypass", line, t("console.session.yes_bypass"), fields, choose=choose

@@ -23,22 +23,24 @@ from signoff.console.judged import judged
 from signoff.console_adapter import PLATFORM
 from signoff.display import shown
 from signoff.durations import clock, window
-from signoff.elicitation_form import Field, field_hint, fields_of
+from signoff.elicitation_form import Field, field_hint, fields_to_show
 from signoff.elicitation_page import host_of, page_of
-from signoff.kept_words import executor_missing, executor_name, kept_text
-from signoff.model import Action, ApprovalRequest, Code, Command, Elicitation, Rule, Severity, Tool
+from signoff.kept_words import executor_missing, executor_name, kept_line
+from signoff.model import Action, ApprovalRequest, Code, Command, Elicitation, Rule, Severity, Span, Tool
 from signoff.settings import Profile
-from signoff.statuses import MARKS, after_lines, runs_line, status_blocks
+from signoff.statuses import MARKS, Band, after_lines, band, runs_line, status_blocks
 from signoff.visible import invisible_count, lookalikes
 from signoff.wording import (
     PlaceTitle,
     agent_name,
     always_words,
+    because_label,
     deny_label,
     granted_label,
     once_label,
     person_name,
     safe_name,
+    session_name,
     t,
 )
 
@@ -102,10 +104,13 @@ class CardView(Struct, frozen=True, kw_only=True):
     verdict: str
     after: tuple[str, ...]
     """What became of it, line by line."""
+    band: Band
+    """The colour of both."""
     grant_id: str
     once: str
     """The label of the plain approval; empty where it is not on offer."""
-    deny: str
+    deny: tuple[str, str, str]
+    """The labels of the plain no, of the no with a reason where it is opened, and of that one's button."""
     once_all: str
     page: str
     """The page that a server's question asks to be opened."""
@@ -117,10 +122,8 @@ class CardView(Struct, frozen=True, kw_only=True):
     can_ask_again: bool
     can_settle: bool
     """Whether people are asked what became of a kept action of which nobody knows it."""
-    kept: str
+    kept: tuple[Span, ...]
     """Of a kept action that waits: since when, who went on without it, and what approving does."""
-    stuck: bool
-    """Whether it is approved and cannot start."""
     repeats: str
     """The short id of the request whose denial was the answer to this one too."""
     box: Offer | None
@@ -207,9 +210,10 @@ def card_view(row: ApprovalRequest, beside: Beside, *, may: May, mine: bool, lis
         until=_until(row, beside.now),
         verdict=verdict,
         after=after,
+        band=band(row, after[-1] if after else ""),
         grant_id=row.grant_id or "",
         once=once_label(row, row.waiters + 1) if "once" in approving else "",
-        deny=deny_label(row, row.waiters + 1),
+        deny=_denying(row),
         page=page_of(row),
         fields=fields,
         once_all=t("button.once_all", count=row.waiters + 1) if "once_all" in approving and row.waiters else "",
@@ -219,7 +223,6 @@ def card_view(row: ApprovalRequest, beside: Beside, *, may: May, mine: bool, lis
         can_ask_again=may == "decide" and beside.holds and (not listed or _asked_again_since(row)),
         can_settle=may == "decide" and unsure(row),
         kept=_kept(row, beside),
-        stuck=beside.executor_missing and not pending,
         repeats=row.repeat_short if row.outcome == "denied" else "",
         box=_box(row) if _offers_box(row, approving) else None,
         decides=decides,
@@ -318,7 +321,7 @@ def _who(row: ApprovalRequest, parent: str | None) -> str:
     agent = agent_name(row)
     if parent:
         agent = t("who.child", agent=agent, parent=safe_name(parent))
-    parts = [agent, t("who.session", session=safe_name(row.session_id))]
+    parts = [agent, t("who.session", session=session_name(row.session_id))]
     if row.requested_by:
         parts.append(t("who.requester", requester=safe_name(row.requested_by)))
     elif row.claimed_for:
@@ -365,11 +368,16 @@ def _denied(row: ApprovalRequest, beside: Beside) -> list[str]:
     return lines
 
 
-def _kept(row: ApprovalRequest, beside: Beside) -> str:
+def _kept(row: ApprovalRequest, beside: Beside) -> tuple[Span, ...]:
     if row.stages is None or row.outcome is not None:
-        return ""
+        return ()
     missing = t("kept.executor_missing", executor=executor_name(row)) if beside.executor_missing else ""
-    return f"{kept_text(row, beside.now)} {missing}".strip()
+    return (*kept_line(row, beside.now).spans, *((Span(f" {missing}"),) if missing else ()))
+
+
+def _denying(row: ApprovalRequest) -> tuple[str, str, str]:
+    typed = "decline_so" if isinstance(row.action, Elicitation) else "deny_so"
+    return deny_label(row, row.waiters + 1), because_label(row), t(f"console.card.{typed}")
 
 
 def _asked_again_since(row: ApprovalRequest) -> bool:
@@ -381,7 +389,7 @@ def _fields(row: ApprovalRequest) -> tuple[FieldView, ...]:
     """The form of a server's question; its words are shown, and what is filled in goes by the fields' places."""
     if not isinstance(row.action, Elicitation):
         return ()
-    return tuple(_field(place, field) for place, field in enumerate(fields_of(row.action.schema)))
+    return tuple(_field(place, field) for place, field in enumerate(fields_to_show(row.action.schema)))
 
 
 def _field(place: int, field: Field) -> FieldView:

@@ -6,6 +6,7 @@ import logging
 import re
 import secrets
 from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
 
 from aiohttp import hdrs, web
 from aiohttp.web_request import BaseRequest
@@ -15,6 +16,7 @@ from signoff.console.desk import Desk
 from signoff.console.live import KEEPALIVE_S
 from signoff.console.visit import PATH, LoginNeeded, NotHere, Visit, away, html, json
 from signoff.errors import NotFound, SaveUnknown, SignoffError
+from signoff.loopback import from_here
 from signoff.server.core import Core
 from signoff.server.faults import MethodNotAllowed, RouteNotFound
 from signoff.wording import t
@@ -86,7 +88,9 @@ class Console:
 
     def opened(self, address: str) -> None:
         """The listener answers at that address, which links name where there is no public one."""
-        self.desk.url_here = address
+        parts = urlsplit(address)
+        host = from_here(parts.hostname or "")
+        self.desk.url_here = f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{parts.port}"
 
     def close(self) -> None:
         """End the streams of open pages."""

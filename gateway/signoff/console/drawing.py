@@ -67,7 +67,7 @@ class Drawing:
             auto_reload=False,
         )
         self._env.globals.update(t=t, asset=_address, fold=fold)
-        self._env.filters.update(moment=self._moment, iso=_iso)
+        self._env.filters.update(moment=self._moment, iso=_iso, coded=_coded)
         self._kept: OrderedDict[tuple[Any, ...], bytes] = OrderedDict()
         """As bytes, which are half as long: one character that is not of Latin-1 makes a whole text twice as long."""
         self._bytes = 0
@@ -105,6 +105,14 @@ class Drawing:
 
     def _moment(self, at: datetime | None) -> str:
         return clock(at, now=self._now()) if at is not None else ""
+
+
+def _coded(text: str) -> Markup:
+    """One of our own sentences, in which what stands between backticks is typed in a terminal."""
+    plain, *rest = (escape(part) for part in text.split("`"))
+    return plain + Markup("").join(
+        Markup("<code>{}</code>").format(part) if number % 2 == 0 else part for number, part in enumerate(rest)
+    )
 
 
 def _address(name: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import msgspec
 from aiohttp import hdrs, web
 
@@ -14,6 +16,8 @@ from signoff.server.faults import ErrorAnswer, InvalidJson, facts_of, invalid
 from signoff.server.limits import body_of
 from signoff.server.routes import ADMIN
 from signoff.wording import safe_name, t
+
+log = logging.getLogger("signoff.console")
 
 
 class LinkBody(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,7 +67,7 @@ async def show_link(desk: Desk, visit: Visit) -> web.StreamResponse:
     who = safe_name(link.principal) if link.principal else ""
     return desk.plain(
         "link", t("console.title.login"), who=who, profile=safe_name(link.profile), token=token,
-        decides=link.scope == "approver",
+        decides=link.scope == "approver", profiles=len(desk.core.profiles),
     )  # fmt: skip
 
 
@@ -130,6 +134,7 @@ def _count_wrong(desk: Desk, visit: Visit) -> None:
     if desk.tries.wait_s(visit.address) > 0:
         desk.core.telemetry.console_login("too_many")
         raise NotHere("too_many", 429)
+    log.info("console: a wrong key or link from %s", visit.address)
     desk.tries.wrong(visit.address)
 
 

@@ -21,7 +21,7 @@ from signoff.display import shown
 from signoff.elicitation_form import MAX_FIELDS
 from signoff.errors import RequestNotFound
 from signoff.model import Actor, ApprovalRequest, Destination, Person
-from signoff.wording import agent_name, safe_name, t
+from signoff.wording import agent_name, safe_name, session_name, t
 
 MOST_NAMED = 20
 
@@ -95,7 +95,7 @@ async def stop(desk: Desk, visit: Visit) -> web.StreamResponse:
     if visit.field("confirmed") != "1":
         return await _session_step(desk, visit, session_id, "stop")
     stopped = await desk.core.sessions.stop(visit.seat.profile, session_id, actor)
-    return _stopped(desk, visit, t("console.told.stopped", session=safe_name(session_id)), stopped)
+    return _stopped(desk, visit, t("console.told.stopped", session=session_name(session_id)), stopped)
 
 
 async def clear(desk: Desk, visit: Visit) -> web.StreamResponse:
@@ -105,7 +105,7 @@ async def clear(desk: Desk, visit: Visit) -> web.StreamResponse:
     if visit.field("confirmed") != "1":
         return await _session_step(desk, visit, session_id, "clear")
     stopped = await desk.core.sessions.clear(visit.seat.profile, session_id, actor, close=False)
-    return _stopped(desk, visit, t("console.told.cleared", session=safe_name(session_id)), stopped)
+    return _stopped(desk, visit, t("console.told.cleared", session=session_name(session_id)), stopped)
 
 
 async def revoke(desk: Desk, visit: Visit) -> web.StreamResponse:
@@ -250,7 +250,7 @@ def _first(lines: list[str]) -> list[str]:
 
 async def _session_step(desk: Desk, visit: Visit, session_id: str, what: str) -> web.StreamResponse:
     session = await desk.core.sessions.get(visit.seat.profile, session_id)
-    line = t(f"console.session.sure_{what}", session=safe_name(session.session_id))
+    line = t(f"console.session.sure_{what}", session=session_name(session.session_id))
     fields = [("id", session.session_id), ("confirmed", "1")]
     return await step(desk, visit, f"/console/sessions/{what}", line, t(f"console.session.yes_{what}"), fields)
 

@@ -16,7 +16,7 @@ from signoff.console.places import Where
 from signoff.console.reading import Reading, was_asked
 from signoff.display import shown
 from signoff.durations import duration
-from signoff.model import OUTCOMES, ApprovalRequest
+from signoff.model import OUTCOMES, ApprovalRequest, Code, Elicitation, FileWrite, Rule, Tool
 from signoff.ports import Store
 from signoff.statuses import MARKS
 from signoff.wording import answer_word, cause_words, people, safe_name, t
@@ -54,7 +54,8 @@ class Filter(Struct, frozen=True, kw_only=True):
             return False
         if not self.q:
             return True
-        hay = (row.short_id, one_line(row.action), row.session_id, row.host or "", row.agent or "", row.reason or "")
+        action = (kind_of(row), one_line(row.action))
+        hay = (row.short_id, *action, row.session_id, row.host or "", row.agent or "", row.reason or "")
         return any(self.q.lower() in each.lower() for each in hay)
 
     @property
@@ -71,7 +72,10 @@ class Line(Struct, frozen=True, kw_only=True):
     outcome: str
     mark: str
     by: str
+    kind: str
+    """What is asked for and its name, such as a tool's; empty for a command, which says so itself."""
     action: str
+    """Empty where its name is all there is."""
     reason: str
     where: str
     agent: str
@@ -115,13 +119,40 @@ async def page(
             if event.type != "approval.resolved" or event.request_id is None:
                 continue
             row = await reading.get(profile, event.request_id)
-            if row is None or row.outcome is None or not wish.fits(row):
+            if row is None or row.outcome is None:
+                continue
+            try:
+                line = line_of(row, now) if wish.fits(row) else None
+            except Exception as error:  # a row's outer edge: the others stand on the page
+                line = _undrawn(row, reading.undrawn(row, error))
+            if line is None:
                 continue
             if len(lines) == limit:
                 return Page(lines=tuple(lines), before=event.seq + 1)
-            lines.append(line_of(row, now))
+            lines.append(line)
         end = start
     return Page(lines=tuple(lines), before=end + 1 if end else None)
+
+
+def kind_of(row: ApprovalRequest) -> str:
+    """What is asked for, where its text alone does not tell: which tool is called, which file is written, and so on."""
+    action = row.action
+    if isinstance(action, Tool):
+        return t("console.kind.tool", tool=safe_name(action.name))
+    if isinstance(action, FileWrite):
+        return t("console.kind.file_write", file=safe_name(action.path))
+    if isinstance(action, Code):
+        return t("console.kind.code", language=safe_name(action.language))
+    if isinstance(action, Elicitation):
+        return t("console.kind.elicitation", server=safe_name(action.server))
+    return t("console.kind.rule", tool=safe_name(action.tool)) if isinstance(action, Rule) else ""
+
+
+def text_of(row: ApprovalRequest) -> str:
+    """The masked action on one line; empty where `kind_of` says all there is."""
+    action = row.action
+    named = isinstance(action, Tool) and not action.arguments
+    return "" if named or (isinstance(action, FileWrite) and action.diff is None) else one_line(action)
 
 
 def line_of(row: ApprovalRequest, now: datetime) -> Line:
@@ -132,13 +163,21 @@ def line_of(row: ApprovalRequest, now: datetime) -> Line:
         outcome=t(f"outcome_word.{answer_word(row)}"),
         mark=MARKS.get(row.outcome or "", ""),
         by=_by(row, now),
-        action=one_line(row.action),
+        kind=kind_of(row),
+        action=text_of(row),
         reason=shown(row.reason, prose=True) if row.reason else "",
         where=safe_name(row.host) if row.host else "",
         agent=safe_name(row.agent) if row.agent else "",
         session=safe_name(row.session_id),
         ran=_ran(row),
     )
+
+
+def _undrawn(row: ApprovalRequest, text: str) -> Line:
+    blank = dict.fromkeys(("by", "kind", "reason", "where", "agent", "session", "ran"), "")
+    outcome = t(f"outcome_word.{row.outcome}")
+    mark = MARKS.get(row.outcome or "", "")
+    return Line(at=row.created_at, id=row.short_id, outcome=outcome, mark=mark, action=text, **blank)
 
 
 def _by(row: ApprovalRequest, now: datetime | None = None) -> str:
@@ -164,18 +203,18 @@ def _ran(row: ApprovalRequest) -> str:
     ran = row.execution
     if ran.state in ("succeeded", "failed") and ran.exit_code is not None:
         took = duration(((ran.ended_at or row.created_at) - (ran.claimed_at or row.created_at)).total_seconds())
-        return t("console.ran.code", code=str(ran.exit_code), duration=took)
+        return t(f"console.ran.{ran.state}", code=str(ran.exit_code), duration=took)
     return t(f"console.state.{ran.state}")
 
 
 def as_csv(page: Page) -> Iterator[bytes]:
     """The lines for a spreadsheet; a last one says where older ones are left out. A cell that a spreadsheet would take
     for a formula gets a quote before it."""
-    heads = ("time", "id", "outcome", "by", "action", "reason", "host", "agent", "session", "ran")
+    heads = ("time", "id", "outcome", "by", "action", "reason", "host", "agent", "session", "ran", "kind")
     yield _cells(heads)
     for line in page.lines:
         cells = (line.at.isoformat(), line.id, line.outcome, line.by, line.action, line.reason, line.where, line.agent)
-        yield _cells(tuple(_harmless(cell) for cell in (*cells, line.session, line.ran)))
+        yield _cells(tuple(_harmless(cell) for cell in (*cells, line.session, line.ran, line.kind)))
     if page.before is not None:
         yield _cells((t("console.history.csv_cut"),))
 

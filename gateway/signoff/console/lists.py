@@ -22,7 +22,7 @@ from signoff.routing import UNATTENDED, mode_setting
 from signoff.rows import joined, session_key
 from signoff.server.core import Core
 from signoff.settings import Profile
-from signoff.wording import person_name, safe_name, t
+from signoff.wording import person_name, safe_name, session_name, t
 
 PAGE, MOST_SESSIONS, SHOWN_SESSIONS = 500, 20_000, 300
 
@@ -63,12 +63,15 @@ class GrantLine(Struct, frozen=True, kw_only=True):
     """The permanent grant with which it was made, and with which it ends."""
     person: str
     at: datetime
+    used: str
+    used_at: datetime | None
+    """When it last answered a question; None where it did not yet."""
     session: str
     until: datetime | None
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """One platform, the store, or a loop that fails."""
+    """One platform, hook, the store, an executor that is missing, or a loop that fails."""
 
     name: str
     state: str
@@ -121,7 +124,7 @@ async def _session_line(
     until = session.bypass_until if live(profile, session, root, now) else None
     return SessionLine(
         id=session.session_id,
-        name=safe_name(session.session_id),
+        name=session_name(session.session_id),
         kind=session.kind,
         agent=safe_name(session.agent) if session.agent else "",
         answers=await _answers(core, profile, session),
@@ -141,7 +144,7 @@ async def _answers(core: Core, profile: Profile, session: Session) -> str:
         mode = mode_setting(session.kind)
         return t(f"console.session.nobody_{getattr(profile.approvals, mode)}", setting=mode)
     if session.kind == "child":
-        return t("console.session.parent", session=safe_name(session.parent or ""))
+        return t("console.session.parent", session=session_name(session.parent or ""))
     if session.destination is not None:
         return safe_name(str(session.destination))
     now = core.clock.now()
@@ -175,7 +178,9 @@ def _grant_lines(rows: Sequence[Grant], profile: Profile) -> list[GrantLine]:
             beside=permanent.get(row.request_id, "") if row.scope != "always" else "",
             person=person_name(row.by),
             at=row.created_at,
-            session=safe_name(row.session_id) if row.session_id else "",
+            used=t("console.grant.uses", count=row.uses) if row.uses else t("console.grant.unused"),
+            used_at=row.used_at,
+            session=session_name(row.session_id) if row.session_id else "",
             until=row.expires_at,
         )
         for row in reversed(rows)
@@ -189,14 +194,16 @@ async def ended_with(core: Core, grant: Grant) -> list[Grant]:
 
 
 async def health(core: Core, profile: str, waiting: dict[str, int], *, details: bool) -> list[Part]:
-    """The platforms of this profile, the store, and what keeps failing. `waiting`: cards to send, by platform;
-    `details`: also what only operators may read, such as where the store is."""
+    """The platforms and hooks of this profile, the executors that are missing, the store, and what keeps failing.
+    `waiting`: cards to send, by platform; `details`: also what only operators may read, such as where the store is."""
     facts = await core.health()
     parts = []
     for name, each in facts.get("platforms", {}).items():
         owner, _, platform = name.partition("/")
         if owner == profile:
             parts.append(_platform(core, profile, platform, each, waiting.get(platform, 0)))
+    parts += [_hook(name, each, details=details) for name, each in _own(facts.get("hooks", {}), profile)]
+    parts += [_absent(name, each) for name, each in _own(facts.get("executors", {}), profile)]
     parts.append(_store(facts.get("store", {}), details=details))
     parts += [
         Part(
@@ -223,6 +230,39 @@ def _platform(core: Core, profile: str, platform: str, each: dict[str, Any], wai
         waiting=waiting,
         note=shown(str(each.get("detail", "")), prose=True),
         history=tuple(shown(str(line), prose=True) for line in each.get("history", ())[-10:]),
+    )
+
+
+def _own(facts: dict[str, dict[str, Any]], profile: str) -> list[tuple[str, dict[str, Any]]]:
+    """Those of the profile, by their own names."""
+    start = f"{profile}/"
+    return [(name.removeprefix(start), each) for name, each in facts.items() if name.startswith(start)]
+
+
+def _hook(name: str, each: dict[str, Any], *, details: bool) -> Part:
+    good = each["state"] == "ok"
+    notes = [t("console.health.behind", count=each["behind"])] if each["behind"] else []
+    notes += [t("console.health.parked", count=each["parked"])] if each["parked"] else []
+    notes += [shown(str(each["detail"]), prose=True)] if details and each["detail"] else []
+    return Part(
+        name=t("console.health.hook", hook=safe_name(name)),
+        state=t("console.health.ready" if good else "console.health.failing"),
+        good=good,
+        heard=None,
+        waiting=None,
+        note=" · ".join(notes),
+    )
+
+
+def _absent(name: str, each: dict[str, Any]) -> Part:
+    """An executor that approved actions wait for and no gateway has."""
+    return Part(
+        name=t("console.health.executor", executor=safe_name(name)),
+        state=t("console.health.missing"),
+        good=False,
+        heard=None,
+        waiting=None,
+        note=t("console.health.to_run", count=each["waiting"]),
     )
 
 

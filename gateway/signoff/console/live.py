@@ -143,9 +143,11 @@ class Live:
     async def _count_all(self, profile: str) -> None:
         """Count what waits. What ends while it is read is told by the feed, and must not be counted after that."""
         over = self._ended_meanwhile[profile] = set()
-        rows = await self._core.broker.pending(profile, limit=MOST_COUNTED)
-        self._waiting[profile] = {row.request_id for row in rows} - over
-        del self._ended_meanwhile[profile]
+        try:
+            rows = await self._core.broker.pending(profile, limit=MOST_COUNTED)
+            self._waiting[profile] = {row.request_id for row in rows} - over
+        finally:
+            del self._ended_meanwhile[profile]
 
     def just_ended(self, profile: str) -> list[str]:
         """The questions that ended within the last 30 s, oldest first."""

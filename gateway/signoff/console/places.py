@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from signoff.model import ApprovalRequest
-from signoff.wording import safe_name
+from signoff.wording import session_name
 
 MOST_CHARS = 400
 MOST_NAMED = 200
@@ -64,4 +64,4 @@ def choices(values: Iterable[str], chosen: str) -> list[Choice]:
     known = sorted(set(values))[:MOST_NAMED]
     if chosen and chosen not in known:
         known.insert(0, chosen)
-    return [Choice(value=value, name=safe_name(value), chosen=value == chosen) for value in known]
+    return [Choice(value=value, name=session_name(value), chosen=value == chosen) for value in known]

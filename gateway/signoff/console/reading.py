@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable
 from functools import partial
 
@@ -16,10 +17,13 @@ from signoff.changes.staging import state_of
 from signoff.console.cards import RANKS, Beside, CardView, May, card_view
 from signoff.console.drawing import Drawing
 from signoff.console.seats import Seat
-from signoff.errors import RequestNotFound
+from signoff.errors import RequestNotFound, StoreError
 from signoff.model import ApprovalRequest, Session, Turn
 from signoff.rows import request_key, session_key, turn_key
 from signoff.server.core import Core
+from signoff.wording import t
+
+log = logging.getLogger(__name__)
 
 MOST_READ = 5000
 """More waiting questions than people answer in a day; beyond, the page says how many it leaves out."""
@@ -68,10 +72,22 @@ class Reading:
         known = self._drawing.known(key)
         if known is not None:
             return known
-        view = await self.view(row, seat, listed=True)
-        return self._drawing.shared(
-            key, lambda token, back: self._drawing.page("card.html", c=view, csrf=token, next=back, alone=False)
-        )
+        try:
+            view = await self.view(row, seat, listed=True)
+            return self._drawing.shared(
+                key, lambda token, back: self._drawing.page("card.html", c=view, csrf=token, next=back, alone=False)
+            )
+        except StoreError:
+            raise
+        except Exception as error:  # a row's outer edge: the others stand on the page
+            article = Markup('<article class="card" id="r-{short}" data-id="{id}"><p class="fact">{text}</p></article>')
+            return article.format(short=row.short_id, id=row.request_id, text=self.undrawn(row, error))
+
+    def undrawn(self, row: ApprovalRequest, error: Exception) -> str:
+        """What stands in a list in the place of a question that a defect keeps from being drawn."""
+        self._core.telemetry.unexpected()
+        log.error("console.undrawn %s", row.short_id, exc_info=error)
+        return t("console.refused.defect", id=row.short_id)
 
     async def cards(self, rows: Iterable[ApprovalRequest], seat: Seat, token: str, following: str) -> list[Markup]:
         """Several questions drawn for one reader, whose forms lead back to `following`; others get their turn in

@@ -17,7 +17,7 @@ from signoff.ports import Store
 from signoff.rows import request_key
 from signoff.settings import Profile
 from signoff.statuses import execution_line
-from signoff.wording import agent_name, answer_word, people, person_name, safe_name, t
+from signoff.wording import agent_name, answer_word, people, person_name, safe_name, session_name, t
 
 PAGE, MOST_EVENTS = 1000, 20_000
 """So much of the log of a session is read from when a request was asked, and again from when it was answered."""
@@ -116,7 +116,7 @@ def steps(
 
 
 def _asked(row: ApprovalRequest) -> Step:
-    parts = [agent_name(row), t("who.session", session=safe_name(row.session_id))]
+    parts = [agent_name(row), t("who.session", session=session_name(row.session_id))]
     if row.turn_id:
         parts.append(t("console.story.turn", turn=safe_name(row.turn_id)))
     if row.requested_by:

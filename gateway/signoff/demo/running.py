@@ -64,7 +64,7 @@ async def perform(folder: Path, stage: Stage, *, auto: bool = False, browser: bo
         if pages is not None and whole and pages.watched:
             screen.put([Text(f"The pages stay for {LOOK_S:g} s, or until you close them. Ctrl-C ends now.", "dim")])
             await _until_nobody_looks(pages)
-    _next_steps(screen, whole=whole)
+    _next_steps(screen, whole=whole, named_a_file=adapter is not None and adapter.named_a_file)
     return code
 
 
@@ -155,7 +155,8 @@ def _welcome(screen: Screen, stage: Stage, pages: Pages | None, *, auto: bool, b
     if pages is not None:
         how = "Your browser opens this page. If it does not, open it yourself" if browser else "Open this in a browser"
         # Whole on one line, so that it can be copied.
-        lines += [f"{how} (it logs you in once, within 10 minutes):", Text(pages.link, "cyan", no_wrap=True)]
+        lines += [f"{how}, and press Log in there:", Text(pages.link, "cyan", no_wrap=True)]
+        lines.append("The link works once, within 10 minutes.")
         lines.append("Answer there; watch here what the agent makes of it. Ctrl-C ends.")
     elif not stage.in_terminal:
         lines.append(f"Its cards go to {stage.title}: answer there. Ctrl-C ends.")
@@ -173,20 +174,38 @@ def _farewell(screen: Screen, records: Sequence[Approval], *, whole: bool) -> No
     head = "What the record says" if whole else "Ended early"
     head += f". Withdrawn, not run: {', '.join(withdrawn)}" if withdrawn else ""
     screen.put([Text("─" * screen.width, "dim"), Text(head, "bold")], gap=True)
-    for record in records:
+    for record, more in _alike(records):
         room = max(screen.width - 8, 20)
         shown = str(getattr(record.action, "command", "")).split("\n", 1)[0]
         shown = shown if len(shown) <= room else f"{shown[: room - 1]}…"
-        named = Text.assemble((record.short_id, "bold"), " ", (shown, "cyan"))
+        ids = ", ".join((record.short_id, *more))
+        named = Text.assemble((ids, "bold"), " ", (shown, "cyan"))
         summary = Text(record.user_summary).wrap(screen.console, room)
         screen.put([named, *(Text.assemble("      ", line) for line in summary)])
     if not records:
         screen.put(["Nothing was asked."])
 
 
-def _next_steps(screen: Screen, *, whole: bool) -> None:
+def _alike(records: Sequence[Approval]) -> list[tuple[Approval, list[str]]]:
+    """Each with the short ids of those that waited on its card and ended with it, by the same answer."""
+    found: dict[str, tuple[Approval, list[str]]] = {}
+    for record in records:
+        first = found.get(record.leader_id or "")
+        if first is not None and _answer(first[0]) == _answer(record):
+            first[1].append(record.short_id)
+        else:
+            found[record.request_id] = (record, [])
+    return list(found.values())
+
+
+def _answer(record: Approval) -> tuple[object, ...]:
+    return record.outcome, record.decided_at, record.execution.state
+
+
+def _next_steps(screen: Screen, *, whole: bool, named_a_file: bool) -> None:
     """Where to go from here."""
-    screen.put(["Nothing was run. The store and its folder are removed. So is the file that a card named."], gap=True)
+    file = " So is the file that a card named." if named_a_file else ""
+    screen.put([f"Nothing was run. The store and its folder are removed.{file}"], gap=True)
     if whole:
         screen.put(
             [

@@ -46,6 +46,8 @@ class TerminalAdapter:
         self._changed = asyncio.Event()
         self._inbox: asyncio.Future[Inbox] = asyncio.get_running_loop().create_future()
         self._closed = asyncio.Event()
+        self.named_a_file = False
+        """Whether a card said that its whole text is in a file."""
 
     # --- what the person does ------------------------------------------------------------------
 
@@ -213,6 +215,7 @@ class TerminalAdapter:
         """Write the card's file, readable by this user alone; its message id."""
         if card.attachment is None:
             return None
+        self.named_a_file = True
         path = self._folder / Path(card.attachment.name).name
         path.write_bytes(card.attachment.content)
         os.chmod(path, 0o600)

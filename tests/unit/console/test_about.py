@@ -18,7 +18,7 @@ from signoff.policy.ladder import LADDER
 from signoff.settings import Profile
 
 NOW = datetime(2026, 11, 27, 3, 0, tzinfo=UTC)
-RUNG = "A judgement climbs a ladder of questions. The first rung with an answer decides."
+RUNG = "Signoff asks one step after the other. The first with an answer decides."
 
 
 def read(page: str) -> dict[str, list[str]]:
@@ -39,13 +39,13 @@ async def test_a_question_tells_who_when_why_which_rule_and_where(here: Place) -
     listed = (await person.get("/console")).text
     alone = (await person.get(f"/console/r/{record['short_id']}")).text
     told = read(alone)
-    assert list(told) == ["Who asks", "When", "Why", "Rules", "Rung that decided", "Shown in", "Digest"]
+    assert list(told) == ["Who asks", "When", "Why", "Rules", "Step that decided", "Shown in", "Digest"]
     assert read(listed) == {name: lines for name, lines in told.items() if name != "Digest"}
     assert told["Who asks"] == ["builder · session s1"]
     assert told["When"][0].startswith("Asked at ") and told["When"][1].startswith("Expires ")
-    assert told["Why"] == ["High: deletes folders and everything in them"]
+    assert told["Why"] == ["High: deletes folders and everything in them, and 1 more reason"]
     assert told["Rules"] == ["delete.recursive", "build.outward"]
-    assert told["Rung that decided"][0] == "A person" and told["Rung that decided"][-1] == RUNG
+    assert told["Step that decided"][0] == "A person" and told["Step that decided"][-1] == RUNG
     assert told["Digest"] == [record["digest"]]
     await person.decide(record, "deny")
     after = read((await person.get(f"/console/r/{record['short_id']}")).text)
@@ -72,9 +72,9 @@ def test_every_rung_has_a_name(rung: str) -> None:
 
 def test_a_grant_and_an_earlier_denial_decide_before_what_is_stored() -> None:
     granted = _facts(rung="person", outcome="approved", decided_by=(Actor(type="grant", grant_id="G1"),))
-    assert _named(granted, "Rung that decided")[0] == "Standing approvals"
+    assert _named(granted, "Step that decided")[0] == "Standing approvals"
     denied = _facts(rung="person", outcome="denied", repeat_of="req-1", repeat_short="AAAAA")
-    assert _named(denied, "Rung that decided")[0] == "An earlier denial"
+    assert _named(denied, "Step that decided")[0] == "An earlier denial"
 
 
 def test_where_it_was_shown() -> None:

@@ -35,7 +35,7 @@ async def test_it_begins_after_a_second_step_and_ends_at_once(here: Place) -> No
     assert (await agent.ask())["outcome"] == "approved"
 
     page = await person.get("/console/sessions")
-    assert re.search(r'data-label="bypass"><span data-told>until [^<]+</span> <span [^>]+><bdi>ann</bdi>', page.text)
+    assert re.search(r'"asks"><span data-told>nothing until [^<]+</span> <span [^>]+><bdi>ann</bdi>', page.text)
     assert "Ask nothing…" not in page.text
     told = await person.script(PATH, page.fields(PATH))
     assert told["text"] == "Asking again (ann)."
@@ -82,7 +82,7 @@ async def test_a_job_has_no_such_button(here: Place) -> None:
     person = await here.person()
     page = await person.get("/console/sessions")
     assert PATH not in page.text
-    assert 'data-label="bypass">–</td>' in page.text
+    assert 'data-label="asks">–</td>' in page.text
     form = {**page.fields("/console/sessions/stop"), "confirmed": "1", "minutes": "30"}
     refused = await person.post(PATH, form)
     assert (refused.status, "may not be switched off here" in refused.text) == (403, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -48,9 +49,11 @@ async def test_from_the_strip_to_asking_again(stored: Place, short: None) -> Non
     record = await blocked(stored)
     assert "While nobody was there: 1 blocked." in (await person.get("/console")).text
     text = (await person.get(PAGE)).text
-    assert f"{record['short_id']} blocked" in text
-    assert "cron_mode is &#34;deny&#34; · npm publish · mailer" in text
-    assert "no chat to tell it in" in text
+    (line,) = re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL)
+    words = " ".join(re.sub(r"<[^>]+>", " ", line).split())
+    assert f"{record['short_id']} ⛔ blocked npm publish cron_mode is &#34;deny&#34;. mailer" in words
+    assert "<h2>Told only here</h2>" in text and "Not told in a chat" not in text, "there is none"
+    assert re.search(r"<bdi data-told>No place to ask, since \d\d:\d\d UTC: 1 blocked</bdi>", text)
     told = await asked_again(person, record)
     assert (told["how"], told["text"]) == ("done", "mailer is away; it is told when it returns.")
     (event,) = await events(stored, "approval.ask_again")

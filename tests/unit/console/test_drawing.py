@@ -32,6 +32,21 @@ def test_every_page_is_drawn_though_its_files_are_gone(monkeypatch: pytest.Monke
     assert "<html" in made.page("told.html", title="t", words="{}", text="told")
 
 
+@pytest.mark.parametrize("profiles", [1, 2])
+def test_a_profile_is_named_where_there_are_several(profiles: int) -> None:
+    made = Drawing(lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    values = {"title": "t", "words": "{}", "who": "ana", "profile": "default", "token": "x", "decides": True}
+    page = made.page("link.html", profiles=profiles, **values)
+    assert "Agents ask here before they act. You will answer as ana." in page
+    assert ("Profile: default." in page) is (profiles > 1)
+
+
+def test_commands_stand_apart_on_the_first_page() -> None:
+    made = Drawing(lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    page = made.page("login.html", title="t", words="{}", wrong="", next="/console")
+    assert "which <code>signoff console</code> prints." in page and "with <code>signoff key create</code>." in page
+
+
 def _light(color: str) -> float:
     """The relative luminance of `#rrggbb`, as WCAG defines it."""
     parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]

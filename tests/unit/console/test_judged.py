@@ -104,6 +104,10 @@ async def test_grants_say_what_they_cover_and_what_ends_with_them(stored: Place)
     assert "exactly this text, in any folder and any session: rm -rf ./build --token=" in told
     assert TOKEN not in page.text
     assert "Recursive deletes (by rm)" in told
+    assert "times, last" not in told
+    for _ in range(2):
+        await agent.ask(action={"kind": "command", "command": command})
+    assert "2 times, last " in words((await person.get("/console/grants")).text)
     made = {event.data["scope"]: event.data["grant_id"] for event in await events(stored, "grant.created")}
     assert f"Made with {made['always']}, and ends with it." in told
     answer = await person.script("/console/grants/revoke", page.fields("/console/grants/revoke", made["always"]))

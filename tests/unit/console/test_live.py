@@ -12,12 +12,15 @@ from typing import Any, Literal
 import aiohttp
 import pytest
 from aiohttp.web import BaseRequest, StreamResponse
-from tests.unit.console.world import Person, Place
+from tests.unit.console.world import Person, Place, place_on
 from tests.unit.server.world import until
 
 from signoff import drills
-from signoff.model import ApprovalRequest, Destination, Health, Notifier
+from signoff.clock import SystemClock
+from signoff.errors import StoreUnavailable
+from signoff.model import Actor, ApprovalRequest, Destination, Health, Notifier
 from signoff.rows import EVERY_SESSION, request_key, session_key
+from signoff.stores.memory import MemoryStore
 from signoff.testing.fake_adapter import FakeAdapter
 
 
@@ -309,6 +312,34 @@ async def test_a_platform_that_fails_is_told_on_an_open_page(here: Place) -> Non
     # A page that was away meanwhile is told by what it shows.
     async with watching(person, "kind=cards&troubles=telegram") as stream:
         assert await stream.next("reload") == {}
+
+
+class Failing(MemoryStore):
+    """A store that does not serve when it is told so."""
+
+    down = False
+
+    async def find(self, *about: Any, **how: Any) -> Any:
+        if self.down:
+            raise StoreUnavailable
+        return await super().find(*about, **how)
+
+
+async def test_a_count_that_the_store_refused_keeps_nothing_of_what_ends_later() -> None:
+    clock = SystemClock()
+    async with place_on(store := Failing(clock), clock) as here:
+        agent, person = await here.agent(), await here.person()
+        record = await agent.ask()
+        store.down = True
+        with pytest.raises(StoreUnavailable):
+            await here.console.desk.live.waiting("default")
+        store.down = False
+        by = Actor(type="person", principal="ann", via="api")
+        await here.core.broker.decide("default", record["request_id"], "deny", by)
+        assert here.console.desk.live._ended_meanwhile == {}
+        await agent.ask(action={"kind": "command", "command": "npm publish"})
+        assert await here.console.desk.live.waiting("default") == 1
+        assert "1 waiting" in (await person.get("/console")).text
 
 
 async def test_pages_without_an_event_for_it_ask_again_by_themselves(here: Place) -> None:

@@ -7,6 +7,7 @@ import csv
 import html
 import io
 import json
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -130,6 +131,31 @@ async def test_history_is_searched(here: Place) -> None:
         page = await person.get(f"/console/history?{query}")
         assert page.text.count("origin b") == count, query
         assert (await person.get(f"/console/history.csv?{query}")).text.count("origin b") == count
+
+
+@pytest.mark.parametrize(
+    ("action", "cells"),
+    [
+        ({"kind": "tool", "name": "delete_user", "arguments": {"id": 7}}, "tool delete_user id: 7"),
+        ({"kind": "tool", "name": "reset_all", "arguments": {}}, "tool reset_all"),
+        ({"kind": "code", "language": "python", "code": "import shutil\nshutil.rmtree('/srv')"},
+         "python code import shutil shutil.rmtree(&#39;/srv&#39;)"),
+        ({"kind": "elicitation", "server": "jira", "message": "Which?"}, "question from jira Which?"),
+        ({"kind": "command", "command": "rm -rf build"}, "rm -rf build"),
+    ],
+)  # fmt: skip
+async def test_history_names_what_was_asked_for_and_takes_no_agent_for_a_machine(
+    here: Place, action: dict[str, Any], cells: str
+) -> None:
+    agent, person = await here.agent(), await here.person()
+    record = await agent.ask(action=action)
+    await person.decide(record, "deny")
+    text = (await person.get("/console/history")).text
+    row = text[text.rindex("<tr>") : text.index("</tbody>", text.rindex("<tr>"))]
+    assert " ".join(re.sub(r"<[^>]+>", " ", row).split()).endswith(f"ann {cells} builder – no"), row
+    if "name" in action:
+        assert record["short_id"] in (await person.get(f"/console/history?q={action['name']}")).text
+        assert f",tool {action['name']}" in (await person.get("/console/history.csv")).text
 
 
 async def test_a_search_that_stopped_says_so(here: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,6 +297,30 @@ async def test_health_tells_of_platforms_and_the_store(here: Place) -> None:
     assert "Everything works." in text
     assert "engine: memory" not in text
     assert "engine: memory" in (await operator.get("/console/health")).text
+
+
+async def test_health_tells_of_hooks_and_of_executors_that_are_missing(
+    here: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = here.core.health
+    well = {"state": "ok", "seq": 7, "behind": 0, "failing_since": None, "parked": 0, "detail": ""}
+    ill = {**well, "state": "failing", "behind": 3, "parked": 1, "detail": "It answered 500."}
+    hooks = {"default/audit": well, "default/pager": ill, "second/secret": ill}
+
+    async def health() -> dict[str, Any]:
+        return {**await told(), "hooks": hooks, "executors": {"default/mailer": {"waiting": 2}}}
+
+    monkeypatch.setattr(here.core, "health", health)
+    person, operator = await here.person(), await here.person("ops")
+    text = (await person.get("/console/health")).text
+    assert "2 parts have trouble." in text and "secret" not in text
+    rows = [
+        " ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in re.findall(r"<tr data-key.*?</tr>", text, re.DOTALL)
+    ]
+    assert "Hook audit ✓ ready – –" in rows
+    assert "Hook pager ! failing – – 3 events not told yet · 1 event given up" in rows
+    assert "Executor mailer ! missing – – No gateway has it. 2 approved actions wait for it." in rows
+    assert "It answered 500." not in text and "It answered 500." in (await operator.get("/console/health")).text
 
 
 async def test_many_pending_are_paged_with_the_gravest_first(here: Place) -> None:

@@ -115,6 +115,11 @@ def test_it_plays_by_itself_plainly_and_leaves_nothing_behind(tmp_path: Path) ->
     assert "So is the file that a card named." in " ".join(out.split())
     assert "2 identical requests wait." in out
     assert out.count("Approved once for all 2 by you") >= 2
+    record = out[out.index("What the record says") :]
+    assert record.count("git push --force") == 1, "one answer, told once"
+    assert re.search(
+        r"^\w{5}, \w{5} git push --force origin main\n +Approved once for all 2 by you", record, re.MULTILINE
+    )
     assert out.count("reports that it did not start it.") == 3
     assert 'Reason given: "wrong target". Do not retry it' in " ".join(out.split())
     assert "You said “wrong target”." in out
@@ -221,6 +226,7 @@ def test_it_can_be_ended_at_any_time_and_says_what_was_withdrawn(tmp_path: Path,
         shown.until(f"Ended early. Withdrawn, not run: {short_id}")
         shown.until("Nothing was run.")
         assert shown.end() == code
+        assert "So is the file" not in " ".join(shown.seen.split()), "no card named one"
     assert not list(tmp_path.iterdir())
 
 

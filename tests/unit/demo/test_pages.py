@@ -126,6 +126,7 @@ async def test_a_link_a_tap_and_the_agent_goes_on(tmp_path: Path) -> None:
         await shown.until("so it was not asked again")
         out = await shown.until("Next: signoff init")
         assert out.index("What the record says") < out.index("Nothing was run.")
+        assert "So is the file" not in " ".join(out.split()), "the console's cards name no file"
         assert await asyncio.wait_for(shown.process.wait(), WITHIN_S) == 0
     assert not os.listdir(tmp_path)
 
@@ -167,6 +168,8 @@ async def test_ctrl_c_withdraws_what_is_asked_and_leaves_nothing_behind(tmp_path
 async def test_a_link_works_once(tmp_path: Path) -> None:
     async with demo(tmp_path, "--no-browser") as shown:
         await shown.enter()
+        async with shown._http.get(f"{shown.link.partition('/link')[0]}/grants") as page:
+            assert ">you</span>" in (text := await page.text()) and "profile" not in text
         async with aiohttp.ClientSession() as other, other.get(shown.link) as page:
             assert page.status == 403
 
@@ -178,7 +181,7 @@ async def test_the_browser_is_opened_at_the_link(tmp_path: Path) -> None:
     browser.chmod(browser.stat().st_mode | stat.S_IXUSR)
     async with demo(tmp_path, BROWSER=str(browser)) as shown:
         out = await shown.until("Ctrl-C ends.")
-        assert "Your browser opens this page." in out
+        assert "Your browser opens this page." in out and "press Log in there:" in " ".join(out.split())
         address = await asyncio.wait_for(asyncio.to_thread(opened.read_text), WITHIN_S)
         assert address.strip() in out
 

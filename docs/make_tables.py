@@ -159,7 +159,7 @@ def rules() -> str:
     for file in THEMES:
         rows = list(dict.fromkeys(_rules_of(file)))
         if rows:
-            parts.append(f"### {file.removesuffix('.toml').replace('_', ' ').capitalize()}\n\n")
+            parts.append(f"## {file.removesuffix('.toml').replace('_', ' ').capitalize()}\n\n")
             parts.append(table(("rule", "severity", "verdict", "a command that"), rows) + "\n")
     return "\n" + "".join(parts)
 

@@ -23,6 +23,8 @@ from signoff.config import load_config
 from tests.docs.pages import PAGES, ROOT, Block, blocks
 from tests.platforms.telegram import TelegramPlatform, TelegramServer
 from tests.ports import free_port
+from tests.unit.server.world import Client as Caller
+from tests.unit.server.world import Reader, world_on
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the blocks are for a POSIX shell")
 
@@ -52,6 +54,7 @@ SAYS = {
         "Approved once. Run exactly this action, once, now.",
         '"state":"succeeded"',
     ],
+    "docs/alerts.md": ["no problems, no warnings.", '"failing":{}'],
     "docs/allowlist.md": ["Decided by the rung allowlist", "Decided by the rung person"],
     "docs/commands.md": ["one\ntwo", "exit code 3", "exit code 127", '{"id":"'],
     "docs/console.md": ["/console/link/"] * 2,
@@ -153,6 +156,34 @@ async def test_the_readme_needs_no_chat(tmp_path: Path) -> None:
         out = await _run(script.replace(ADDRESS, address), tmp_path, environ)
     assert [said for said in SAYS["README.md"] if said not in out] == []
     assert "/console/link/" in out
+
+
+@pytest.mark.parametrize("choice", ["once", "deny"])
+async def test_the_readmes_http_example_runs_nothing_after_a_no(tmp_path: Path, choice: str) -> None:
+    """Its question waits at first, so that it has to look again."""
+    [example] = [block.text for block in RUN if name_of(block) == "README.md" and "/claim" in block.text]
+    (tmp_path / "build").mkdir()
+    async with world_on("memory://") as world:
+        agent, approver = await world.pair()
+        await agent("PUT", "/v1/sessions/night", {"kind": "api"})
+        await approver("PUT", "/v1/sessions/night/notifiers/desk")
+        environ = _environ(tmp_path, None) | {"SIGNOFF_URL": world.bound.api, "SIGNOFF_KEY": str(agent.key)}
+        async with approver.events() as heard, asyncio.TaskGroup() as group:
+            path = group.create_task(_decided(heard, approver, choice))
+            run = group.create_task(_run(example.replace("wait=60", "wait=0"), tmp_path, environ))
+        state = (await agent("GET", path.result())).body["execution"]["state"]
+    ran = choice == "once"
+    assert ((tmp_path / "build").exists(), state) == (not ran, "succeeded" if ran else "none")
+    assert ("BLOCKED: denied. A person denied this action." in run.result()) is not ran
+
+
+async def _decided(heard: Reader, approver: Caller, choice: str) -> str:
+    """Answer the first question; its path."""
+    while (event := await heard.next(WITHIN_S))["type"] != "approval.requested":
+        pass
+    path = f"/v1/approvals/{event['approval']['request_id']}"
+    assert (await approver("POST", f"{path}/decision", {"choice": choice})).status == 200
+    return path
 
 
 def _readme_configuration(platform: str) -> str:

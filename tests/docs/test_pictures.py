@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 from docs.picture_svg import THEMES, picture
+from docs.picture_text import width
 
 from docs import make_console_pictures, make_pictures
 from tests.docs.pages import PAGES
@@ -73,3 +74,21 @@ def test_a_picture_of_the_console_is_a_picture_of_its_screen(file: Path) -> None
     assert head[:8] == b"\x89PNG\r\n\x1a\n"
     size = make_console_pictures.SIZES[file.stem.split("-")[2]]
     assert struct.unpack(">II", head[16:24]) == (size["width"], size["height"])
+
+
+MEASURED = [
+    ([("Expires 14:01, 5 min after asking, then it is not run.", "plain")], 362),
+    ([("Expires in 5 minutes (14:01), then it is not run.", "plain")], 329),
+    ([("deploy-bot · session nightly-fix · for Ana", "plain")], 279),
+    ([("⚠️ High: rewrites or deletes branches or tags of a ", "plain")], 352),
+    ([("⚠️ High: rewrites or deletes branches or ", "bold")], 323),
+    ([("branches or tags of a remote ", "head")], 285),
+    ([("0ZYQR · 40190431", "small")], 114),
+    ([("git push --force origin main", "pre")], 219),
+]
+"""Lines, and how many pixels Chromium gives them in DejaVu Sans, the widest of the fonts that the pictures name."""
+
+
+def test_no_line_is_wider_than_it_was_taken_for() -> None:
+    for line, pixels in MEASURED:
+        assert width(line) >= pixels, line

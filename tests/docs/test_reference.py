@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 import pytest
@@ -29,7 +29,7 @@ from signoff.console.door import INSIDE, OPEN
 from signoff.context import VARIABLES
 from signoff.errors import ActionRefused, ClaimRefused, SignoffError
 from signoff.grammar import ALIASES, VERBS
-from signoff.model import CAUSES, OUTCOMES
+from signoff.model import CAUSES, OUTCOMES, ExecutionState
 from signoff.ports import ChatAdapter, Checkup, GroupCheckup, Inbox, Store
 from signoff.server.on_actions import ACTION_CODES
 from signoff.server.on_approvals import CLAIM_CODES
@@ -224,6 +224,9 @@ def test_every_outcome_and_cause_has_its_words() -> None:
     assert {plain(row[0]) for row in table} == OUTCOMES
     assert {plain(row[1]) for row in table} - {""} == CAUSES
     assert {plain(row[0]) for row in rows(ROOT / "README.md", "outcome")} == OUTCOMES
+    same(names("endings.md", "cause"), set(CAUSES))
+    told = [word for row in rows(DOCS / "endings.md", "execution") for word in re.findall("`([a-z_]+)`", row[0])]
+    same(told, set(get_args(ExecutionState)))
     for outcome, cause, execution, card, agent in table:
         may_run = plain(execution) == "none"  # who reads a claimed one is not who claimed it
         assert agent.startswith(("BLOCKED:", "STAGED:")) != may_run, (outcome, cause, execution)
@@ -344,12 +347,47 @@ def test_the_verbs_that_an_embedded_gateway_lacks() -> None:
     same(re.findall(r"`(\w+)`", sentence), public[Client] - public[Gateway])
 
 
-# --- links -----------------------------------------------------------------------------------------
+# --- links and the map -----------------------------------------------------------------------------
+
+
+def links(page: Path) -> Iterator[str]:
+    """Where the page's links and pictures lead, those outside of the repository left out."""
+    for target in re.findall(r"\]\(([^)]+)\)|(?:src|srcset)=\"([^\"]+)\"", prose(page)):
+        link = target[0] or target[1]
+        if "://" not in link:
+            yield link
+
+
+def anchors(page: Path) -> set[str]:
+    """The names of a page's headings, as they are made of their words."""
+    heads = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", plain(head)).strip().lower().replace(" ", "-") for head in heads}
 
 
 def test_links_lead_somewhere() -> None:
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)]+)\)|(?:src|srcset)=\"([^\"]+)\"", prose(page)):
-            link = (target[0] or target[1]).partition("#")[0]
-            if link and "://" not in link:
-                assert (page.parent / link).exists(), (page.name, link)
+        for link in links(page):
+            file, _, anchor = link.partition("#")
+            there = (page.parent / file) if file else page
+            assert there.exists(), (page.name, link)
+            assert not anchor or anchor in anchors(there), (page.name, link)
+
+
+def test_every_page_is_one_click_from_the_map() -> None:
+    index = DOCS / "README.md"
+    reached = {(index.parent / link.partition("#")[0]).resolve() for link in links(index)}
+    assert {page.name for page in DOCS.glob("*.md") if page.resolve() not in reached} == {"README.md"}
+
+
+def test_every_page_begins_with_what_it_is_for() -> None:
+    for page in (*DOCS.glob("*.md"), ROOT / "deploy" / "README.md"):
+        first = [part for part in prose(page).split("\n\n") if not part.startswith("<!--")][1]
+        assert re.match(r"[A-Z`]", first), f"{page.name}: begin with a sentence, not a table, picture or heading"
+
+
+def test_buttons_are_called_as_on_the_card() -> None:
+    texts = tomllib.loads((ROOT / "gateway" / "signoff" / "texts" / "en.toml").read_text("utf-8"))["button"]
+    known = {re.split(r":? ?\{", text)[0] for text in texts.values() if isinstance(text, str)}
+    told = [word for row in rows(DOCS / "answering.md", "button") for word in re.findall("`([^`]+)`", row[0])]
+    assert told
+    assert set(told) - known == set()

@@ -6,6 +6,7 @@ import msgspec
 
 from signoff import elicitation
 from signoff.display import WINDOW_CHARS, shown, shown_beginning
+from signoff.errors import InvalidInput
 from signoff.model import Action, Code, Command, Elicitation, FileWrite, Rule, Tool
 
 LINE_CHARS = 120
@@ -15,6 +16,23 @@ LINE_CHARS = 120
 HEADLINE_CHARS = 40
 """A name up to so long stands whole in a headline."""
 USUAL_SHELLS = frozenset({"bash", "sh"})
+SAYS: dict[type[Action], str] = {
+    Command: "command",
+    Code: "code",
+    Tool: "name",
+    FileWrite: "path",
+    Elicitation: "message",
+    Rule: "rule_key",
+}
+"""The field without which an action says nothing."""
+
+
+def check_says(action: Action) -> None:
+    """Raise `InvalidInput` for an action without words: nobody could read on a card what they agree to."""
+    field = SAYS[type(action)]
+    text: str = getattr(action, field)
+    if not text or text.isspace():
+        raise InvalidInput(f"action.{field} is empty, so there is nothing to decide.", param=f"action.{field}")
 
 
 def plain_text(action: Action) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from functools import partial
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from signoff import aside, checking, coverage, elicitation
@@ -23,6 +23,7 @@ from signoff.changes import asking, claiming, deciding, ending, expiring, grants
 from signoff.changes.common import load_request
 from signoff.changes.deciding import Decided, Ruling
 from signoff.checking import Checked
+from signoff.clipping import cut_reason
 from signoff.drafting import Ask, Drafts, check_words, is_choice, offered_kinds
 from signoff.errors import (
     Busy,
@@ -53,7 +54,7 @@ from signoff.rows import joined, request_key, turn_key
 from signoff.settings import Profile
 from signoff.waiters import Waiters
 
-__all__ = ["Ask", "Asked", "Broker", "Recollect", "decode_action", "is_choice", "offered_kinds", "same_person"]
+__all__ = ["Ask", "Asked", "Broker", "Recollect", "is_choice", "offered_kinds", "same_person"]
 
 log = logging.getLogger(__name__)
 
@@ -86,6 +87,8 @@ class Broker:
         self._store = store
         self._reviews = reviews or Reviews(profiles)
         self._pace = Pace()
+        self._asking: Counter[str] = Counter()
+        """How many callers of `ask` a question has, by the key of its row."""
         self.waiters = Waiters(store, clock)
         self.drafts = Drafts(store, profiles, served, self.waiters.now)
 
@@ -101,6 +104,11 @@ class Broker:
         Raises `InvalidInput`, `SessionNotFound`, `TurnNotFound`, `IdempotencyConflict`, `TooManyKept`,
         `GatePassRefused`, `Busy`.
         """
+        return await self._submit(profile_name, ask, [])
+
+    async def _submit(self, profile_name: str, ask: Ask, taken: list[bool]) -> Asked:
+        """As `submit`; `taken` is filled once the row is this question, which also the caller's cancellation does not
+        prevent."""
         profile = self.profile(profile_name)
         await self._pace.turn()
         check_words(ask)
@@ -120,8 +128,9 @@ class Broker:
                 gate_pass=gate_pass,
                 may_keep=ask.may_keep,
             )
+            change = partial(_taken, change=expiring.used(change, profile, ask.session_id), taken=taken)
             try:
-                asked = await self._store.transact(expiring.used(change, profile, ask.session_id))
+                asked = await self._store.transact(change)
             except asking.StaleFacts:
                 stale += 1
                 continue
@@ -138,22 +147,23 @@ class Broker:
 
         `recollect` reads the action's files again for the claim; without it, an action with files is refused as
         changed. `pass_sha256` is as for `claim`. When the caller is cancelled the question is withdrawn, or what
-        it claimed is reported as not run. Raises `ClaimRefused` when the same question was asked twice and the other
-        caller has started it.
+        it claimed is reported as not run; a question that another caller also asks stands. Raises `ClaimRefused` when
+        the same question was asked twice and the other caller has started it.
         """
         request_id = ask.request_id or new_id("req")
         key = request_key(profile_name, request_id)
         future = self.waiters.register(key)
+        taken: list[bool] = []
         try:
-            row = (await self.submit(profile_name, replace(ask, request_id=request_id))).row
+            row = (await self._submit(profile_name, replace(ask, request_id=request_id), taken)).row
             del ask  # this frame lives as long as the question waits, and the store has both
             if row.outcome is None:
                 wait = self.waiters.waiting(turn_key(profile_name, row.turn_id) if row.turn_id else None)
                 del row
-                with wait:
+                with wait, self._asked(key):
                     row = await future
         except asyncio.CancelledError:
-            await self._interrupted(profile_name, request_id)
+            await self._interrupted(profile_name, request_id, taken)
             raise
         finally:
             self.waiters.forget(key, future)
@@ -161,10 +171,22 @@ class Broker:
             return row
         claim_id = new_id("claim")
         try:
-            return await self._claim_once(row, claim_id, recollect, pass_sha256)
+            with self._asked(key):
+                return await self._claim_once(row, claim_id, recollect, pass_sha256)
         except asyncio.CancelledError:
-            await self._interrupted(profile_name, request_id, claim_id)
+            await self._interrupted(profile_name, request_id, taken, claim_id)
             raise
+
+    @contextmanager
+    def _asked(self, key: str) -> Iterator[None]:
+        """While inside, the question has this caller."""
+        self._asking[key] += 1
+        try:
+            yield
+        finally:
+            self._asking[key] -= 1
+            if not self._asking[key]:
+                del self._asking[key]
 
     async def _claim_once(
         self, row: ApprovalRequest, claim_id: str, recollect: Recollect | None, pass_sha256: str
@@ -178,9 +200,15 @@ class Broker:
                 raise  # it is somebody else's claim, which is no permission for this caller
             return row
 
-    async def _interrupted(self, profile_name: str, request_id: str, claim_id: str | None = None) -> None:
-        """The caller will run nothing: not what waits, what is approved, nor what it claimed under that id."""
-        change = partial(_given_up, profile=profile_name, request_id=request_id, claim_id=claim_id)
+    async def _interrupted(
+        self, profile_name: str, request_id: str, taken: list[bool], claim_id: str | None = None
+    ) -> None:
+        """The caller will run nothing: not what waits, what is approved, nor what it claimed under that id. What was
+        never `taken` is another's question under the same id."""
+        shared = self._asking[request_key(profile_name, request_id)] > 0
+        change = partial(
+            _given_up, profile=profile_name, request_id=request_id, claim_id=claim_id, taken=taken, shared=shared
+        )
         try:
             await self._store.transact(change)
         except RequestNotFound:
@@ -299,7 +327,7 @@ class Broker:
         copy_id: str | None = None,
         upto: int | None = None,
     ) -> Ruling:
-        """An answer with the profile's periods; `ruled_for` adds what depends on the request."""
+        """An answer with the profile's periods, its reason cut; `ruled_for` adds what depends on the request."""
         if not is_choice(choice):
             raise ChoiceNotOffered(
                 f"{choice!r} is not a choice. Choices: once, once_all, session, always, deny, or a time box "
@@ -309,7 +337,7 @@ class Broker:
         return Ruling(
             choice=choice,
             by=by,
-            reason=reason,
+            reason=None if reason is None else cut_reason(reason).text,
             copy_id=copy_id,
             upto=upto,
             claim_within_s=self.profile(profile_name).approvals.claim_within_s,
@@ -416,12 +444,23 @@ def _withdrawn(tx: Tx, row: ApprovalRequest, cause: Cause, by: Actor | None) -> 
     return row
 
 
-def _given_up(tx: Tx, *, profile: str, request_id: str, claim_id: str | None) -> ApprovalRequest:
+def _taken(tx: Tx, *, change: Callable[[Tx], asking.Asked], taken: list[bool]) -> asking.Asked:
+    """Note in `taken` that this question was stored, or was before."""
+    asked = change(tx)
+    taken.append(True)
+    return asked
+
+
+def _given_up(
+    tx: Tx, *, profile: str, request_id: str, claim_id: str | None, taken: list[bool], shared: bool
+) -> ApprovalRequest:
     """The row after its asker was cancelled, which had claimed it under that id or not come so far."""
     row = load_request(tx, profile, request_id)
+    if not taken:
+        return row
     if claim_id is not None and row.execution.claim_id == claim_id and row.execution.state in ("claimed", "unknown"):
         return claiming.result(tx, profile, request_id, status="not_run", exit_code=None)
-    return _withdrawn(tx, row, "turn_interrupted", None)
+    return row if shared else _withdrawn(tx, row, "turn_interrupted", None)
 
 
 def same_person(one: Actor, other: Actor) -> bool:
@@ -429,11 +468,3 @@ def same_person(one: Actor, other: Actor) -> bool:
     if one.principal or other.principal:
         return one.principal == other.principal
     return (one.platform, one.user_id) == (other.platform, other.user_id)
-
-
-def decode_action(raw: Any) -> Action:
-    """An action from plain JSON values; raises `InvalidInput` naming what is wrong."""
-    try:
-        return msgspec.convert(raw, Action)  # type: ignore[no-any-return]  # a union is a valid type here
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"The action cannot be understood: {error}.", param="action") from None

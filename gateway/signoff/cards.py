@@ -50,6 +50,7 @@ from signoff.wording import (
     once_label,
     person_name,
     safe_name,
+    session_name,
     t,
 )
 
@@ -174,9 +175,6 @@ def headline_text(row: ApprovalRequest, severity: str | None = None) -> str:
     """The headline without its mark; `severity` is the word it opens with, capitalised by default."""
     severity = severity or t(f"severity.{row.severity}")
     action = row.action
-    if isinstance(action, Code):
-        lines = max(1, len(action.code.splitlines()))
-        return t("headline.code", severity=severity, language=safe_name(action.language.capitalize()), count=lines)
     if isinstance(action, Tool):
         return t("headline.tool", severity=severity, tool=safe_name(action.name))
     if isinstance(action, FileWrite):
@@ -185,10 +183,7 @@ def headline_text(row: ApprovalRequest, severity: str | None = None) -> str:
         return t("headline.elicitation", server=safe_name(action.server))
     if isinstance(action, Rule):
         return t("headline.plugin", severity=severity, rule=safe_name(action.rule_key))
-    sentence = shown(row.description, prose=True)
-    if len(row.rule_keys) > 1:
-        return t("headline.rule_and_more", severity=severity, sentence=sentence, count=len(row.rule_keys) - 1)
-    return t("headline.rule", severity=severity, sentence=sentence)
+    return t("headline.rule", severity=severity, sentence=shown(row.description, prose=True))
 
 
 def _file_headline(row: ApprovalRequest, action: FileWrite, severity: str) -> str:
@@ -326,7 +321,7 @@ def _who(row: ApprovalRequest, facts: Facts) -> Block:
     agent = agent_name(row)
     if facts.parent:
         agent = t("who.child", agent=agent, parent=safe_name(facts.parent))
-    parts = [agent, t("who.session", session=safe_name(row.session_id))]
+    parts = [agent, t("who.session", session=session_name(row.session_id))]
     if row.requested_by:
         parts.append(t("who.requester", requester=safe_name(row.requested_by)))
     elif row.claimed_for:

@@ -89,14 +89,17 @@ class CatchUps:
         *,
         down: timedelta = timedelta(0),
         listening: Collection[Listening] = (),
+        on_defect: Callable[[], None] = lambda: None,
     ) -> None:
         """`down`: how long no gateway was up before this one. `listening` is asked whether an agent reads the stream;
-        both that and `adapters` may grow later."""
+        both that and `adapters` may grow later. `on_defect` is called for each ending or place that had to be passed
+        over."""
         self._store = store
         self._clock = clock
         self._profiles = profiles
         self._adapters = adapters
         self._listening = listening
+        self._on_defect = on_defect
         self._down_since = clock.now() - down
         self._away: dict[tuple[str, str], _Away] = {}
         self._signs: list[_Sign] = []
@@ -194,7 +197,16 @@ class CatchUps:
         if await self._store.get(Note, changes.place_name(profile, place)) is None:
             return
         change = partial(changes.returned, profile=profile, place=place, back_at=back_at, away_since=away_since)
-        await self._store.transact(change)
+        try:
+            await self._store.transact(change)
+        except StoreError:
+            raise
+        except Exception as error:  # a place's outer edge: the others are told
+            self._pass_over(changes.place_name(profile, place), error)
+
+    def _pass_over(self, what: str, error: Exception) -> None:
+        self._on_defect()
+        log.error("catch_up.passed_over %r", what, exc_info=error)
 
     # --- gathering ---------------------------------------------------------------------------
 
@@ -211,7 +223,13 @@ class CatchUps:
         """What is not told yet anywhere in a profile, place by place."""
         found = []
         for place in (await self.index(profile)).places:
-            missed = await self.missed(profile, place)
+            try:
+                missed = await self.missed(profile, place)
+            except StoreError:
+                raise
+            except Exception as error:  # as above
+                self._pass_over(changes.place_name(profile, place), error)
+                continue
             if missed is not None:
                 found.append(missed)
         return found
@@ -264,8 +282,14 @@ class CatchUps:
     async def _found(self, event: Event) -> Gathered | None:
         if not _concerns(event):
             return None
-        row = await self._store.get(ApprovalRequest, request_key(event.profile, event.request_id or ""))
-        return await self._gathered(row) if row is not None else None
+        try:
+            row = await self._store.get(ApprovalRequest, request_key(event.profile, event.request_id or ""))
+            return await self._gathered(row) if row is not None else None
+        except StoreError:
+            raise
+        except Exception as error:  # a row's outer edge: what ended with it is in the history, and the others are told
+            self._pass_over(event.request_id or "", error)
+            return None
 
     async def _gathered(self, row: ApprovalRequest) -> Gathered | None:
         """What is to be told of a request that ended, and where; None where it is nobody's absence."""

@@ -9,6 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from signoff import aside
+from signoff.actions import check_says
 from signoff.changes import grants, repeats
 from signoff.changes.passing import GATED
 from signoff.drafting import Ask, Drafts, row_of
@@ -53,7 +54,8 @@ def alone(
     isolation: str | None = None,
 ) -> Checked:
     """Judge an action outside of any session, as one of this kind would be. `isolation` names an attested
-    environment; None takes that of the agent's registration."""
+    environment; None takes that of the agent's registration. Raises `InvalidInput` for one without words."""
+    check_says(action)
     registered = profile.agents.get(agent or "", AgentSettings())
     if isolation is not None:
         registered = replace(registered, isolation=isolation)

@@ -23,7 +23,7 @@ from signoff.endings import done_answer
 from signoff.grammar import Unknown, Verb
 from signoff.kept_words import done_text, executor_name, what
 from signoff.model import Actor, ApprovalRequest, Attachment, Card, Grant, Session
-from signoff.wording import agent_name, answer_word, granted_label, no_word, person_name, safe_name, t
+from signoff.wording import agent_name, answer_word, granted_label, no_word, person_name, safe_name, session_name, t
 
 MAX_LINES = 20
 """A longer list is cut there, with the count of the rest and the whole in a file."""
@@ -247,7 +247,7 @@ def _left_ended(row: ApprovalRequest, name: str, now: datetime) -> str:
 
 def stopped_lines(by: Actor, session: Session, stopped: Stopped, now: datetime, prefix: str) -> list[str]:
     """What a stop ended, what is void, and what still runs."""
-    title = t("stop.title", person=person_name(by), session=safe_name(session.session_id), clock=clock(now, now=now))
+    title = t("stop.title", person=person_name(by), session=session_name(session.session_id), clock=clock(now, now=now))
     lines = [title]
     if stopped.cancelled:
         lines.append(t("stop.cancelled", ids=_cancelled(stopped)))
@@ -271,7 +271,7 @@ def new_lines(by: Actor, session: Session, stopped: Stopped, now: datetime, *, n
         values["ids"] = _cancelled(stopped)
     lines = [t(key, **values), *_void_and_running(stopped, now)]
     if named:
-        name, at = safe_name(session.session_id), clock(now, now=now)
+        name, at = session_name(session.session_id), clock(now, now=now)
         lines.insert(0, t("stop.title", person=person_name(by), session=name, clock=at))
     return lines
 
@@ -327,10 +327,17 @@ def grants_listing(grants: Sequence[Grant], now: datetime, prefix: str) -> Listi
 
 def _grant_line(grant: Grant, now: datetime) -> str:
     given = clock(grant.created_at, now=now)
-    values = {"grant": grant.grant_id, "label": grant_words(grant), "person": person_name(grant.by), "clock": given}
+    values: dict[str, str | int] = {
+        "grant": grant.grant_id,
+        "label": grant_words(grant),
+        "person": person_name(grant.by),
+        "clock": given,
+    }
     if grant.scope == "time_box":
         values["end"] = clock(grant.expires_at or now, now=now)
-    return t(f"grants.{grant.scope}", **values)
+    if grant.used_at is None:
+        return t(f"grants.{grant.scope}", **values)
+    return t(f"grants.{grant.scope}_used", count=grant.uses, last=clock(grant.used_at, now=now), **values)
 
 
 def revoked_text(grant: Grant, now: datetime) -> str:

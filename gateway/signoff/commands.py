@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
 
@@ -88,6 +89,8 @@ from signoff.strangers import Strangers
 from signoff.whys import why_lines
 from signoff.wording import agent_name, people, safe_name, t
 
+OLDEST = timedelta(days=1)
+"""Platforms deliver nothing that is older; what seems to be tells of a clock that is wrong."""
 REMEMBERED = 10_000
 """Cards kept in memory that were answered to a loose word already."""
 
@@ -309,7 +312,7 @@ class Commands:
         def ruled(row: ApprovalRequest, by: Actor) -> Ruling:
             return self._broker.ruled_for(row, self._broker.ruling(profile, choice, by, reason=reason))
 
-        all_of = AllOf(profile=profile, place=message.destination, before=message.order)
+        all_of = AllOf(profile=profile, place=message.destination, before=message.order, written=self._written(message))
         change = partial(answering_all.answer_all, all_of=all_of, may=may, ruled=ruled)
         answered = await self._store.transact(change, bulk=True)
         self._dispatcher.wake()
@@ -320,6 +323,13 @@ class Commands:
         if isinstance(typed, Deny) and typed.cut:
             return replace(listing, foot=(*listing.foot, t("tap.done.reason_too_long", count=typed.cut)))
         return listing
+
+    def _written(self, message: Message) -> datetime | None:
+        """When it was written, by our clock; None for just now."""
+        if message.at is None:
+            return None
+        now, ago = self._clock.now(), self._clock.wall() - message.at
+        return now - ago if timedelta(0) <= ago <= OLDEST else None
 
     # --- lists -------------------------------------------------------------------------------
 

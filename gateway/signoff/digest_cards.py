@@ -22,9 +22,9 @@ from signoff.display import shown
 from signoff.durations import clock
 from signoff.elicitation import needs_somebody
 from signoff.model import ApprovalRequest, Attachment, Block, Button, Card, Copy, Elicitation, Severity, Span
-from signoff.statuses import MARKS, counted
+from signoff.statuses import MARKS, results_line
 from signoff.tokens import Signer
-from signoff.wording import agent_name, cause_words, no_word, people, safe_name, t
+from signoff.wording import agent_name, cause_words, no_word, people, safe_name, session_name, t
 
 FULL = 5
 """So many are shown with their action, and so many have a button that opens their card."""
@@ -138,7 +138,14 @@ def file_name(digest: Copy) -> str:
 def file_part(each: Listed, now: datetime) -> str:
     """One question in the file. The action's lines are indented, so that none of them can pass for a heading."""
     row = each.row
-    facts = [row.short_id, headline_text(row), *_host(row), agent_name(row), safe_name(row.session_id), row.digest[:8]]
+    facts = [
+        row.short_id,
+        headline_text(row),
+        *_host(row),
+        agent_name(row),
+        session_name(row.session_id),
+        row.digest[:8],
+    ]
     if row.expires_at is not None:
         facts.append(clock(row.expires_at, now=now))
     lines = [" · ".join(facts), *(f"    {line}" for line in whole_text(row.action).split("\n"))]
@@ -176,7 +183,7 @@ def _who(listed: Sequence[Listed]) -> str:
     if len(agents) > 2:
         who = t("digest.agents", agents=who, count=len(agents) - 2)
     if len(sessions) == 1:
-        return f"{who} · {t('who.session', session=safe_name(sessions[0]))}"
+        return f"{who} · {t('who.session', session=session_name(sessions[0]))}"
     return f"{who} · {t('digest.sessions', count=len(sessions))}"
 
 
@@ -393,7 +400,7 @@ def _results(ended: Sequence[Listed]) -> tuple[Block, ...]:
         counts.update(states_of(row))
     if not counts or set(counts) == {"none"}:
         return ()
-    return (_line(t("digest.results", counts=counted(counts))),)
+    return (_line(results_line(counts)),)
 
 
 # --- buttons and the panel -----------------------------------------------------------------------

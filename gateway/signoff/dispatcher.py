@@ -29,6 +29,7 @@ from signoff.errors import (
 )
 from signoff.ids import row_id
 from signoff.model import ApprovalRequest, Card, Change, Copy, Destination
+from signoff.outbox import Outbox, told
 from signoff.pacing import Pace
 from signoff.ports import ChatAdapter, Clock, Store, Tx
 from signoff.timing import wait_until
@@ -86,10 +87,11 @@ class Dispatcher:
         on_sent: Sent,
         *,
         fallbacks: Mapping[str, Destination] | None = None,
+        on_defect: Callable[[], None] = lambda: None,
         on_failure: Callable[[Exception], None] = lambda error: None,
     ) -> None:
-        """`fallbacks`: by profile, where a card goes whose own places all refused it. `on_failure` is told of each
-        round that the store failed."""
+        """`fallbacks`: by profile, where a card goes whose own places all refused it. `on_defect` is called for each
+        copy that failed by a defect, `on_failure` for each round that the store failed."""
         self._store = store
         self._clock = clock
         self._adapters = adapters
@@ -99,6 +101,7 @@ class Dispatcher:
         self._budgets = {key: Budget(adapter.info) for key, adapter in adapters.items()}
         self._resend = frozenset(a.info.platform for a in adapters.values() if a.info.resend_ambiguous)
         self._on_failure = on_failure
+        self._outbox = Outbox(store, on_defect)
         self._turns = Turns(store)
         self._pace = Pace()
         self._wake = asyncio.Event()
@@ -157,10 +160,9 @@ class Dispatcher:
         if later:
             await self._store.transact(partial(_put_off, later=later))
         if ready:
-            change = partial(sending.lease, copy_ids=ready, lease_s=LEASE_S, resend=self._resend)
             self._leasing = True
             try:
-                for work in await self._store.transact(change):
+                for work in await self._outbox.lease(ready, lease_s=LEASE_S, resend=self._resend):
                     self._start(work)
             finally:
                 self._leasing = False
@@ -214,11 +216,10 @@ class Dispatcher:
                     digests.gather,
                     profile=profile,
                     place=place,
-                    copy_ids=wanted,
                     into=self._turns.open_digest((profile, place)),
                     new_id=row_id(),
                 )
-                gathered = await self._store.transact(change)
+                gathered = await self._outbox.gather(change, wanted)
                 self._turns.listed((profile, place), gathered)
                 gone |= gathered.listed
                 left = [name for name in wanted if name not in gathered.listed and name not in gathered.unfit]
@@ -303,9 +304,12 @@ class Dispatcher:
         except StoreError:
             raise
         except Exception as error:  # the task's outer edge: a defect must not count as a card that was shown
-            log.error("a send ended in an error", exc_info=error)
             outcome = "defect"
-            await self._failed(work, SendRefused(f"a defect in the gateway: {type(error).__name__}", reason="defect"))
+            self._outbox.tell(copy.copy_id, error)
+            unfit = await self._outbox.release(work, self._maker.digest)
+            self._turns.listed(place_of(copy), digests.Gathered(copy.copy_id, unfit=unfit))
+            if not unfit:
+                await self._failed(work, SendRefused(told(error), reason="defect"))
         self._on_sent(copy.destination.platform, work.op, outcome)
 
     async def _post(self, work: Work, adapter: ChatAdapter) -> None:
@@ -361,7 +365,7 @@ class Dispatcher:
 
     async def _card(self, work: Work, *, attach: bool) -> Card:
         if work.copy.kind == "digest":
-            return await self._maker.digest(work.copy, work.listed, attach=attach, file=work.op == "post")
+            return await self._outbox.drawn(work, self._maker.digest, attach=attach)
         return await self._maker.card(work.copy, work.row, attach=attach)
 
     def _count(self, copy: Copy, adapter: ChatAdapter) -> None:
@@ -431,18 +435,25 @@ class Dispatcher:
         if gone is None:
             await self._store.transact(change)
         else:
-            await self.left(copy.profile, gone, error.message, first=change)
+            for_good = reason not in leaving.UNSEEN
+            await self.left(copy.profile, gone, error.message, first=change, for_good=for_good)
 
     async def left(
-        self, profile: str, place: Destination, error: str, *, first: Callable[[Tx], None] = lambda tx: None
+        self,
+        profile: str,
+        place: Destination,
+        error: str,
+        *,
+        first: Callable[[Tx], None] = lambda tx: None,
+        for_good: bool = True,
     ) -> None:
-        """A chat with its threads, or a thread, is gone, for the reason `error`: what nobody can answer there any more
-        goes to the fallback. `first` is done in the same commit."""
+        """A chat with its threads, or a thread, is gone (perhaps not `for_good`), for the reason `error`: what nobody
+        can answer there any more goes to the fallback. `first` is done in the same commit."""
         fallback = self._fallback(profile)
 
         def change(tx: Tx) -> None:
             first(tx)
-            leaving.left(tx, profile, place, error, fallback=fallback)
+            leaving.left(tx, profile, place, error, fallback=fallback, for_good=for_good)
 
         await self._store.transact(change, bulk=True)
         self.wake()

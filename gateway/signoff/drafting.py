@@ -12,6 +12,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from signoff import aside, coverage, elicitation, gating, routing
+from signoff.actions import check_says
 from signoff.changes import grants
 from signoff.changes.bypassing import BYPASS
 from signoff.errors import InvalidInput, SessionNotFound
@@ -202,9 +203,12 @@ def row_of(
     return _judged(draft, verdict, profile, served)
 
 
+CHOICES = ("once", "once_all", "session", "always", "deny")
+
+
 def is_choice(choice: str) -> bool:
     """Whether the word is a choice or a time box."""
-    return choice in ("once", "once_all", "session", "always", "deny") or grants.time_box(choice) is not None
+    return choice in CHOICES or grants.time_box(choice) is not None
 
 
 def offered_kinds(profile: Profile, action: Action) -> tuple[str, ...]:
@@ -242,7 +246,9 @@ def _judged(draft: ApprovalRequest, verdict: Verdict, profile: Profile, served: 
 
 
 def check_words(ask: Ask) -> None:
-    """Raise `InvalidInput` for ids that are none, texts that are too long, and forms that nobody could fill in."""
+    """Raise `InvalidInput` for an action without words, ids that are none, texts that are too long, and forms that
+    nobody could fill in."""
+    check_says(ask.action)
     elicitation.check_schema(ask.action)
     check_exact(ask.action)
     for name in ("request_id", "turn_id"):
@@ -262,7 +268,8 @@ def _choices(profile: Profile, ask: Ask) -> tuple[str, ...]:
         return base
     unknown = [c for c in ask.choices if not is_choice(c)]
     if unknown:
-        raise InvalidInput(f"{unknown[0]!r} is not a choice.", param="choices")
+        ways = f"{', '.join(CHOICES)} or a time box such as {grants.BOX}"
+        raise InvalidInput(f"choices: {unknown[0]!r} is none; it is one of {ways}.", param="choices")
     boxes = tuple(c for c in dict.fromkeys(ask.choices) if grants.time_box(c) and c not in base)
     known = tuple(each for c in base for each in ((c, *boxes) if c == "session" else (c,)))
     narrowed = tuple(c for c in known if c in ask.choices or c == "deny")

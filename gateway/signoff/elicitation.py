@@ -21,6 +21,7 @@ from signoff.elicitation_form import (
     check_form,
     field_line,
     fields_of,
+    fields_to_show,
     finite,
     how_many,
     tells_all,
@@ -45,10 +46,16 @@ _EMAIL = re.compile(r"[^\s@]+@[^\s@]+")
 
 
 class Elicited(Struct, frozen=True, kw_only=True):
-    """How a server's question was answered. `content` stands there once the asker has taken the answer."""
+    """How a server's question was answered. `content` stands there once the asker has taken the answer.
+
+    `cause` says why nobody's answer counts where it is a `cancel`: the outcome (`timeout`, `notify_failed`, `blocked`),
+    the cause of a withdrawal (`turn_ended`, `stop_requested`, ...), or what became of an accepted one that was never
+    handed over (`lapsed`, `undone`, `not_run`, `not_claimed`).
+    """
 
     action: Word
     content: dict[str, Any] | None = None
+    cause: str | None = None
 
 
 # --- the question --------------------------------------------------------------------------------
@@ -83,10 +90,7 @@ def words(action: Elicitation, *, with_fields: bool = True) -> str:
 
     A schema with anything else in it follows as it is, so that nobody agrees to what was not in reach.
     """
-    try:
-        fields = fields_of(action.schema)
-    except InvalidInput:
-        fields = ()
+    fields = fields_to_show(action.schema)
     lines = [action.message, *(map(field_line, fields) if with_fields else ())]
     if action.url is not None:
         lines.append(f"page: {action.url}")
@@ -294,13 +298,15 @@ def elicited(row: ApprovalRequest) -> Elicited | None:
         return None
     if row.outcome == "denied" and any(actor.type == "person" for actor in row.decided_by):
         return Elicited(action="decline")
-    if row.outcome != "approved" or row.execution.state in ("not_run", "lapsed"):
-        return Elicited(action="cancel")
+    if row.outcome != "approved":
+        return Elicited(action="cancel", cause=row.cause or row.outcome)
+    if row.execution.state in ("not_run", "lapsed"):
+        return Elicited(action="cancel", cause=row.execution.cause or row.execution.state)
     return Elicited(action="accept", content=None if row.execution.state == "none" else row.content or {})
 
 
 def taken(found: Elicited | None, *, may_run: bool) -> Elicited:
     """What the asker gives the server: an `accept` only with the claim, without which it may be taken back yet."""
     if found is None or (found.action == "accept" and not may_run):
-        return Elicited(action="cancel")
+        return Elicited(action="cancel", cause="not_claimed")
     return found

@@ -29,6 +29,13 @@ _KEYWORDS = {
 }
 """What the lines for people tell of a field; any other keyword stands in the raw schema, which is then shown too."""
 _OF_ITEMS = {"type", "enum", "oneOf", "anyOf"}
+_LENGTHS: dict[str, tuple[int, int]] = {
+    "date": (10, 10),
+    "date-time": (20, MAX_TEXT_CHARS),
+    "email": (3, MAX_TEXT_CHARS),
+    "uri": (3, MAX_TEXT_CHARS),
+}
+"""How many characters a text of each form has at least and at most."""
 _AROUND = {"$schema", "type", "properties", "required", "additionalProperties", "title", "description"}
 _TYPES: dict[str, FieldKind] = {
     "string": "string",
@@ -74,20 +81,31 @@ def fields_of(schema: Mapping[str, Any] | None) -> tuple[Field, ...]:
     if schema.get("type", "object") != "object" or not isinstance(properties, dict):
         raise _bad("the schema must be an object with properties")
     required = schema.get("required", [])
-    if not isinstance(required, list) or not set(map(str, required)) <= set(properties):
+    if not isinstance(required, list) or not all(isinstance(name, str) and name in properties for name in required):
         raise _bad("required must list names of properties")
     if len(properties) > MAX_FIELDS:
         raise _bad(f"it has {len(properties)} fields; at most {MAX_FIELDS} can be asked for at once")
     return tuple(_field(name, found, name in required) for name, found in properties.items())
 
 
+def fields_to_show(schema: Mapping[str, Any] | None) -> tuple[Field, ...]:
+    """The fields of a form that is kept; none of one that an earlier version took and that is no flat form."""
+    try:
+        return fields_of(schema)
+    except InvalidInput:
+        return ()
+
+
 def check_form(schema: Mapping[str, Any] | None) -> None:
     """Raise `InvalidInput` for what is no flat form, and for one with a field that nothing can be put into."""
     for field in fields_of(schema):
         least, most = field.minimum, field.maximum
+        if field.kind == "integer":
+            least, most = (None if least is None else math.ceil(least)), (None if most is None else math.floor(most))
         if least is not None and most is not None and least > most:
             raise _bad(f"{field.name!r} allows no number")
-        if field.min_length > field.max_length:
+        shortest, longest = _LENGTHS.get(field.format, (0, MAX_TEXT_CHARS)) if field.kind == "string" else (0, 0)
+        if max(field.min_length, shortest) > min(field.max_length, longest) and field.kind == "string":
             raise _bad(f"{field.name!r} allows no text; the longest has {MAX_TEXT_CHARS} characters")
         most_chosen = min(len(field.options), len(field.options) if field.max_items is None else field.max_items)
         if field.kind == "choices" and field.min_items > most_chosen:
@@ -101,14 +119,11 @@ def _bad(why: str) -> InvalidInput:
 def _field(name: str, found: Any, required: bool) -> Field:
     if not isinstance(found, dict):
         raise _bad(f"{name!r} is no schema of a field")
-    options = _options(name, found)
-    kind = "enum" if options else _TYPES.get(str(found.get("type")))
-    if found.get("type") == "array":
-        kind, options = "choices", _options_of_items(name, found.get("items"))
-    if kind is None:
-        raise _bad(
-            f"{name!r} is {found.get('type')!r}; MCP allows string, integer, number, boolean, enum and an array of enum"
-        )
+    kind, options = _kind(name, found)
+    if not isinstance(found.get("items", {}), dict):
+        raise _bad(f"items of {name!r} is no schema")
+    if not isinstance(found.get("uniqueItems", False), bool):
+        raise _bad(f"uniqueItems of {name!r} is neither true nor false")
     longest = _count(name, found, "maxLength")
     return Field(
         name=name,
@@ -128,10 +143,25 @@ def _field(name: str, found: Any, required: bool) -> Field:
     )
 
 
+def _kind(name: str, found: dict[str, Any]) -> tuple[FieldKind, tuple[tuple[str, str], ...]]:
+    """What kind of field it is, with the values of a choice."""
+    options = _options(name, found)
+    if found.get("type") == "array":
+        return "choices", _options_of_items(name, found.get("items"))
+    if options and found.get("type", "string") == "string":
+        return "enum", options
+    kind = None if options else _TYPES.get(str(found.get("type")))
+    if kind is None:
+        raise _bad(
+            f"{name!r} is {found.get('type')!r}; MCP allows string, integer, number, boolean, enum and an array of enum"
+        )
+    return kind, ()
+
+
 def _options_of_items(name: str, items: Any) -> tuple[tuple[str, str], ...]:
     """The values of a choice of several."""
     options = _options(name, items, "anyOf" if "anyOf" in items else "oneOf") if isinstance(items, dict) else ()
-    if not options:
+    if not options or items.get("type", "string") != "string":
         raise _bad(f"{name!r} is an array; MCP allows one of a choice only, with items of enum or anyOf")
     return options
 
@@ -140,16 +170,36 @@ def _options(name: str, found: dict[str, Any], titled: str = "oneOf") -> tuple[t
     """The values of a choice, each with its title where it has one."""
     if titled in found:
         each = found[titled]
-        if not isinstance(each, list) or not all(isinstance(o, dict) and isinstance(o.get("const"), str) for o in each):
+        if not isinstance(each, list) or not each or not all(map(_is_option, each)):
             raise _bad(f"{titled} of {name!r} must list texts as const")
-        return tuple((o["const"], str(o.get("title", o["const"]))) for o in each)
+        return _each_once(name, [(o["const"], o.get("title", o["const"])) for o in each])
+    values, titles = found.get("enum"), found.get("enumNames", [])
+    if not _is_texts(titles):
+        raise _bad(f"enumNames of {name!r} must list texts")
     if "enum" not in found:
         return ()
-    values, titles = found["enum"], found.get("enumNames", [])
-    if not isinstance(values, list) or not values or not all(isinstance(value, str) for value in values):
+    if not _is_texts(values) or not values:
         raise _bad(f"enum of {name!r} must list texts")
-    named = titles if isinstance(titles, list) and len(titles) == len(values) else values
-    return tuple((value, str(title)) for value, title in zip(values, named, strict=True))
+    named = titles if len(titles) == len(values) else values
+    return _each_once(name, list(zip(values, named, strict=True)))
+
+
+def _is_option(found: object) -> bool:
+    return (
+        isinstance(found, dict)
+        and all(isinstance(found.get(key, ""), str) for key in ("const", "title"))
+        and ("const" in found)
+    )
+
+
+def _is_texts(found: object) -> bool:
+    return isinstance(found, list) and all(isinstance(each, str) for each in found)
+
+
+def _each_once(name: str, options: list[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    if len({value for value, _ in options}) < len(options):
+        raise _bad(f"{name!r} names a value twice")
+    return tuple(options)
 
 
 def _text(name: str, found: dict[str, Any], keyword: str) -> str:
@@ -170,6 +220,8 @@ def _bound(name: str, found: dict[str, Any], keyword: str) -> float | None:
 
 def _count(name: str, found: dict[str, Any], keyword: str) -> int | None:
     value = _bound(name, found, keyword)
+    if value is not None and (value < 0 or value != int(value)):
+        raise _bad(f"{keyword} of {name!r} is no count")
     return None if value is None else int(value)
 
 
@@ -212,7 +264,7 @@ def field_line(field: Field) -> str:
 def field_hint(field: Field) -> str:
     """What a form says below a field, whose title, options and default stand in the form already:
     `days (whole number; required) · Since when?`"""
-    named = field.title and field.title != field.name
+    named = field.title and field.title.casefold() != field.name.casefold().replace("_", " ")
     kind = [] if field.options or field.kind == "boolean" else [KIND_WORDS[field.kind]]
     if any(value != title for value, title in field.options):
         kind = [f"{KIND_WORDS[field.kind]}: {_option_words(field)}"]

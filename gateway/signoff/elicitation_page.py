@@ -7,6 +7,7 @@ import re
 from urllib.parse import SplitResult, urlsplit
 
 from signoff.errors import InvalidInput
+from signoff.loopback import is_loopback
 from signoff.model import ApprovalRequest, Elicitation
 
 MAX_ADDRESS_CHARS = 2000
@@ -32,7 +33,7 @@ def check_page(address: str) -> None:
         raise _bad("it has a name or password before its host, which hides where it leads")
     if not _NAME.fullmatch(host) and not _is_ip(host):
         raise _bad("it names no host")
-    if parts.scheme != "https" and not (parts.scheme == "http" and _is_here(host)):
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
         raise _bad("it must be https, or http on this machine")
 
 
@@ -45,7 +46,7 @@ def page_of(row: ApprovalRequest) -> str:
 
 def leads_away(address: str) -> bool:
     """Whether it can be opened from anywhere: a page of a machine itself can be opened there alone."""
-    return not _is_here(urlsplit(address).hostname or "")
+    return not is_loopback(urlsplit(address).hostname or "")
 
 
 def host_of(address: str) -> str:
@@ -65,10 +66,6 @@ def _is_ip(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _is_here(host: str) -> bool:
-    return host == "localhost" or (_is_ip(host) and ipaddress.ip_address(host).is_loopback)
 
 
 def _bad(why: str) -> InvalidInput:

@@ -92,7 +92,7 @@ def message(row: ApprovalRequest, now: datetime, *, started: bool = False) -> st
         if _declined(row):
             return _declined_message(row)
         if row.repeat_of:
-            return t("agent.denied.repeat", duration=duration_long(since_denied_s(row)))
+            return t("agent.denied.repeat", duration=duration_long(max(1.0, since_denied_s(row))))
         if row.reason:
             return t("agent.denied.reason", reason=_quoted(row.reason))
         return t("agent.denied.plain")

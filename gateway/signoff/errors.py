@@ -92,13 +92,13 @@ class RequestNotFound(NotFound):
 
 
 class SessionNotFound(NotFound):
-    """No session with this id is known to this key. Declare it with `PUT /v1/sessions/{id}`."""
+    """No session with this id is known to this key. Declare it: `session(id)` in Python, `PUT /v1/sessions/{id}`."""
 
     code = "session_not_found"
 
 
 class TurnNotFound(NotFound):
-    """No turn with this id was ever opened. Open it with `POST /v1/sessions/{id}/turns`."""
+    """No turn with this id was ever opened. Open it: `turn(session)` in Python, `POST /v1/sessions/{id}/turns`."""
 
     code = "turn_not_found"
 

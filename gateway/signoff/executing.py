@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 from signoff.aside import judged
@@ -34,6 +34,8 @@ LOOK_EVERY = timedelta(seconds=5)
 """What no event told of, such as an approval given while no gateway had the executor, is found by then."""
 RENEW_EVERY = timedelta(seconds=staging.LEASE_S / 3)
 AGAIN_AFTER = timedelta(seconds=1)
+LEFT_FOR = timedelta(seconds=30)
+"""An action that a defect kept from being started is tried again after this long; until it lapses it may mend."""
 
 
 class Executing:
@@ -45,16 +47,22 @@ class Executing:
         clock: Clock,
         executors: Executors,
         *,
+        on_defect: Callable[[], None] = lambda: None,
         on_failure: Callable[[Exception], None] = lambda error: None,
     ) -> None:
-        """`on_failure` is called for each round that the store failed."""
+        """`on_defect` is called for each action that a defect kept from being started, `on_failure` for each round
+        that the store failed."""
         self._store = store
         self._clock = clock
         self._executors = executors
+        self._on_defect = on_defect
         self._on_failure = on_failure
         self._wake = asyncio.Event()
         self._runs: dict[str, asyncio.Task[ApprovalRequest]] = {}
         """By the key of the request."""
+        self._left: dict[str, datetime] = {}
+        """The actions that a defect kept from being started, by the key of the request, and until when others go
+        before them."""
         self._told: list[tuple[str, str]] = []
         self._tell_at = clock.now()
         self._closed = False
@@ -100,9 +108,13 @@ class Executing:
                 return
             if self._running(profile) >= AT_ONCE:
                 continue
-            limit = max(AT_ONCE, self._running(profile))  # those that start now may still stand among them
+            now = self._clock.now()
+            self._left = {key: until for key, until in self._left.items() if until > now}
+            # Those that start now may still stand among them.
+            limit = max(AT_ONCE, self._running(profile)) + len(self._left)
             for row in await self._store.find(ApprovalRequest, "to_run", to_run_key(profile, name), limit=limit):
-                if request_key(row.profile, row.request_id) not in self._runs and self._running(profile) < AT_ONCE:
+                key = request_key(row.profile, row.request_id)
+                if key not in self._runs and key not in self._left and self._running(profile) < AT_ONCE:
                     self._begin(row)
 
     def _running(self, profile: str) -> int:
@@ -147,6 +159,9 @@ class Executing:
         if error is None or isinstance(error, ActionRefused):
             self._wake.set()
         else:  # what failed now may fail again at once, so it is left to the next look
+            if not isinstance(error, StoreError):
+                self._on_defect()
+                self._left[key] = self._clock.now() + LEFT_FOR
             log.error("the approved action %s was not started: %s", key.rpartition(SEPARATOR)[2], error)
 
     async def _run(self, row: ApprovalRequest) -> ApprovalRequest:

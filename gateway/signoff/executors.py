@@ -31,6 +31,7 @@ from signoff.loopback import leads_away
 from signoff.model import Action, Actor, ApprovalRequest, Tool
 from signoff.ports import Clock
 from signoff.settings import STAGED_KINDS, ExecutorSettings, Profile
+from signoff.unreached import why_unreached
 
 log = logging.getLogger(__name__)
 
@@ -176,8 +177,13 @@ class Executors:
         document = msgspec.json.encode({"object": "signoff.call", **_fields(call)})
         if settings.command:
             environ = program_environment(os.environ, self._withheld)
-            return await _run_command(settings.command, document, settings.timeout_s, environ)
-        return await _post(settings, call.id, document, self._clock)
+            # Its lines reach our standard error as they are: by a pipe of ours, a program would die with this gateway.
+            log.info("executor %s runs call %s; what it writes stands here as it is", call.executor, call.id)
+            ran = await _run_command(settings.command, document, settings.timeout_s, environ)
+            code = "" if ran.exit_code is None else f", exit code {ran.exit_code}"
+            log.info("executor %s: call %s ended: %s%s", call.executor, call.id, ran.state, code)
+            return ran
+        return await _post(settings, call, document, self._clock)
 
 
 def _fields(call: Call) -> dict[str, Any]:
@@ -274,31 +280,56 @@ class _Answer(Struct):
     exit_code: Any = None
 
 
-async def _post(settings: ExecutorSettings, call_id: str, document: bytes, clock: Clock) -> Ran:
-    """Post the call, signed, under its id. It is sent once: only a connection that could not be made is tried again."""
+async def _post(settings: ExecutorSettings, call: Call, document: bytes, clock: Clock) -> Ran:
+    """Post the call, signed, under its id. It is sent once: only a connection that could not be made is tried again.
+
+    Until a connection stands nothing was sent, so what ends before that did not run.
+    """
+    stands = asyncio.Event()
+    why = ""
     try:
         async with asyncio.timeout(settings.timeout_s):
             for pause_s in (*CONNECT_PAUSES_S, None):
                 try:
-                    return await _post_once(settings, call_id, document, clock)
+                    return await _post_once(settings, call.id, document, clock, stands)
                 except aiohttp.ClientConnectorError as error:
-                    if pause_s is None:
-                        log.error("the executor at %s cannot be reached: %s", settings.url, error)
-                        return Ran(state="not_run", cause=UNREACHABLE)
+                    why = why_unreached(error)
+                    if pause_s is None or stands.is_set():
+                        break
                     await asyncio.sleep(pause_s)
     except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-        log.error("the answer of the executor at %s was lost: %s", settings.url, type(error).__name__)
-    return Ran(state="unknown", cause=LOST)
+        why = why_unreached(error) if stands.is_set() or not why else why
+    # The name and no address: that may hold a secret.
+    if stands.is_set():
+        log.error("executor %s: the answer to %s was lost: %s", call.executor, call.id, why)
+        return Ran(state="unknown", cause=LOST)
+    log.error("executor %s cannot be reached for %s: %s", call.executor, call.id, why)
+    return Ran(state="not_run", cause=UNREACHABLE)
 
 
-async def _post_once(settings: ExecutorSettings, call_id: str, document: bytes, clock: Clock) -> Ran:
-    headers = signed(settings.secret, call_id, int(clock.now().timestamp()), document)
+def _telling(stands: asyncio.Event) -> aiohttp.TraceConfig:
+    """Has `stands` set once the connection does, before the first byte of the call goes."""
+
+    async def on_connected(*_: object) -> None:
+        stands.set()
+
+    trace = aiohttp.TraceConfig()
+    trace.on_connection_create_end.append(on_connected)
+    return trace
+
+
+async def _post_once(
+    settings: ExecutorSettings, call_id: str, document: bytes, clock: Clock, stands: asyncio.Event
+) -> Ran:
+    headers = signed(settings.secret, call_id, int(clock.wall().timestamp()), document)
     headers |= {"Content-Type": "application/json", "User-Agent": "signoff", "Idempotency-Key": call_id}
     # A connection of its own: on one that is kept, a call may be lost with the connection's end.
     away = leads_away(settings.url)
     no_limit = aiohttp.ClientTimeout(total=None)  # the caller's is the one
     async with (
-        aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), trust_env=away, timeout=no_limit) as http,
+        aiohttp.ClientSession(
+            cookie_jar=aiohttp.DummyCookieJar(), trust_env=away, timeout=no_limit, trace_configs=[_telling(stands)]
+        ) as http,
         http.post(settings.url, data=document, headers=headers, allow_redirects=False) as response,
     ):
         body = bytearray()

@@ -29,10 +29,21 @@ def own_folder(folder: Path, setting: str) -> None:
     """
     owner, me = folder.stat().st_uid, os.geteuid()
     if owner != me:
+        name = user_name(owner)
         raise ConfigError(
-            f"{setting}: the folder {folder} belongs to user {owner}, and this process runs as user {me}. "
-            f"Run as user {owner}, or name a folder of your own."
+            f"{setting}: the folder {folder} belongs to user {name}, and this process runs as user {user_name(me)}. "
+            f"Run it as that user (sudo -u {name} signoff ...), or name a folder of your own."
         )
+
+
+def user_name(number: int) -> str:
+    """What commands call that user: by name, and `#1000` where it has none, as sudo takes it."""
+    import pwd  # on POSIX alone, like fcntl below
+
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"#{number}"
 
 
 @contextmanager

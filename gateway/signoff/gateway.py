@@ -12,10 +12,12 @@ from contextlib import AsyncExitStack, ExitStack
 from datetime import datetime, timedelta
 from functools import partial
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, Literal
 
+from signoff import decision_log
 from signoff.allowlist_file import allowlist_path
 from signoff.allowlist_rows import follower
+from signoff.askable import tell, unasked
 from signoff.broker import Broker
 from signoff.catching_up import CatchUps, Listening
 from signoff.clock import SystemClock
@@ -35,7 +37,7 @@ from signoff.key_marks import KeyMarks
 from signoff.keyring import load_signer, marks
 from signoff.keys import Keys
 from signoff.maker import Maker
-from signoff.model import Health, Note, replace
+from signoff.model import Destination, Health, Note, replace
 from signoff.outages import OVER
 from signoff.placing import NoContext, checked_no_context
 from signoff.policy.warming import warm
@@ -103,6 +105,8 @@ class Gateway(Verbs):
             # A place to ask that is always there; its pages draw the rows themselves.
             self.adapters.update({(name, CONSOLE): ConsoleAdapter(self.clock) for name in self.profiles})
         self._pages = False
+        self._life: Literal["new", "opening", "open"] = "new"
+        """What `_open` makes is there to be used and closed once it is `open`."""
         self._connected = False
         self._stop_by: float | None = None
         """When a stop that has begun lets go of what still goes out, by the loop's clock."""
@@ -134,7 +138,7 @@ class Gateway(Verbs):
     @property
     def opened(self) -> bool:
         """Whether it was ever opened; each is opened once."""
-        return hasattr(self, "store")
+        return self._life != "new"
 
     async def open(self) -> None:
         """Open the store and the use cases; nothing is sent or received yet. Raises `StoreError`, `ConfigError`: also
@@ -147,7 +151,10 @@ class Gateway(Verbs):
                     private_folder(path.parent)
             if self._store is None:
                 hold.enter_context(serving(self.config.gateway.store))
-            await self._open(self._store or open_store(self.config.gateway.store, self.clock))
+            store = self._store or open_store(self.config.gateway.store, self.clock)
+            self._life = "opening"
+            await self._open(store)
+            self._life = "open"
             self.reports = self.gate.reports
             self._hold = hold.pop_all()
 
@@ -157,19 +164,15 @@ class Gateway(Verbs):
             key_file = self.config.gateway.token_key_file
             self.signer = load_signer(key_file, self.clock.now())
             self._key_marks = KeyMarks(self.store, self.clock, marks(key_file, self.clock.now()))
-            reviews = Reviews(self.profiles)
-            self._stack.push_async_callback(reviews.aclose)
-            self._stack.callback(self.store.subscribe(reviews.heard))
-            self.hooks.follow(self.store)
-            self._stack.push_async_callback(self.hooks.aclose)
-            self._deliveries = Deliveries(self.store, self.clock, self.profiles, counted=self.telemetry.hook_delivery)
-            await self._deliveries.begin(alone=self._store is None and not store.shared)
+            alone = self._store is None and not store.shared
+            reviews = await self._listen(alone=alone)
             self.broker = Broker(self.store, self.clock, self.profiles, self.served, reviews)
             self.sessions = Sessions(self.store, self.profiles, self.served)
             self._executing = Executing(
                 self.store,
                 self.clock,
                 self.executors,
+                on_defect=self.telemetry.unexpected,
                 on_failure=partial(self._pulse.failed, Executing.run_loop.__qualname__),
             )
             self.staged = Staged(self.store, self.broker, self._executing, self.clock)
@@ -181,12 +184,12 @@ class Gateway(Verbs):
                 self.clock,
                 self.broker.waiters,
                 profiles=self.profiles,
-                alone=self._store is None and not self.store.shared,
+                alone=alone,
                 on_defect=self.telemetry.unexpected,
                 on_failure=partial(self._pulse.failed, Sweeper.run.__qualname__),
             )
             self._stack.callback(await self.telemetry.follow(self.store, self.profiles))
-            down = await self.sweeper.resume()
+            await self.sweeper.resume()
             self.catch_ups = CatchUps(
                 self.store,
                 self.clock,
@@ -194,13 +197,24 @@ class Gateway(Verbs):
                 self.adapters,
                 down=self.sweeper.down,
                 listening=self.listening,
+                on_defect=self.telemetry.unexpected,
             )
             await self.allowlisting.begin()
         except BaseException:
             await self.store.aclose()
             raise
-        if down.total_seconds() > 1:
-            log.info("deadlines moved on by %.0f s, the time no gateway was up", down.total_seconds())
+
+    async def _listen(self, *, alone: bool) -> Reviews:
+        """Begin what hears of every commit: the log, hooks and the reviews that a decision makes needless."""
+        reviews = Reviews(self.profiles)
+        self._stack.push_async_callback(reviews.aclose)
+        self._stack.callback(self.store.subscribe(reviews.heard))
+        self._stack.callback(self.store.subscribe(decision_log.heard))
+        self.hooks.follow(self.store)
+        self._stack.push_async_callback(self.hooks.aclose)
+        self._deliveries = Deliveries(self.store, self.clock, self.profiles, counted=self.telemetry.hook_delivery)
+        await self._deliveries.begin(alone=alone)
+        return reviews
 
     async def connect(self, hooks_base: str | None) -> None:
         """Load the adapters, start every loop, and wait for each platform's first round (at most 3 s)."""
@@ -209,27 +223,31 @@ class Gateway(Verbs):
         infos = {platform: adapter.info for (_, platform), adapter in self.adapters.items()}
         console = self.config.gateway.console_url if self.config.gateway.console else None
         maker = Maker(self.store, self.clock, self.signer, infos, console, self.profiles)
-        fallbacks = {
-            name: profile.approvals.fallback_destination
-            for name, profile in self.profiles.items()
-            if profile.approvals.fallback_destination is not None
-        }
         self.dispatcher = Dispatcher(
             self.store,
             self.clock,
             self.adapters,
             maker,
             self._on_sent,
-            fallbacks=fallbacks,
+            fallbacks=self._fallbacks(),
+            on_defect=self.telemetry.unexpected,
             on_failure=partial(self._pulse.failed, Dispatcher.run.__qualname__),
         )
         taps = Taps(self.broker, self.dispatcher, self.store, self.clock, self.signer, maker, self.catch_ups)
         commands = self._commands = Commands(
             self.broker, self.sessions, self.dispatcher, self.store, self.clock, maker.title
         )
-        loops = (self.sweeper.run, self.dispatcher.run, self.allowlisting.run, self.telemetry.watch_loop)
-        more = (self.catch_ups.run, self._deliveries.run, self._executing.run_loop, self._watch_store)
-        for loop in (*loops, *more, self._key_marks.run):
+        for loop in (
+            self.sweeper.run,
+            self.dispatcher.run,
+            self.allowlisting.run,
+            self.telemetry.watch_loop,
+            self.catch_ups.run,
+            self._deliveries.run,
+            self._executing.run_loop,
+            self._watch_store,
+            self._key_marks.run,
+        ):
             self._tasks.append(asyncio.create_task(self._watched(loop), name=loop.__qualname__))
         for (profile, platform), adapter in self.adapters.items():
             inbox = ProfileInbox(
@@ -246,6 +264,12 @@ class Gateway(Verbs):
         rules = asyncio.to_thread(warm)
         await asyncio.gather(rules, self._receiving.first_rounds(self.adapters))
         self._connected = True
+        given_up = {name for name, _ in self._given_up}  # a line of its own says why, and how to mend it
+        tell({name: why for name, why in self._unasked().items() if name not in given_up}, self.profiles)
+
+    def _fallbacks(self) -> dict[str, Destination]:
+        places = {name: profile.approvals.fallback_destination for name, profile in self.profiles.items()}
+        return {name: place for name, place in places.items() if place is not None}
 
     async def aclose(self) -> None:
         """Stop in the order that loses nothing: taps first, then sends, then the store. Idempotent."""
@@ -256,7 +280,7 @@ class Gateway(Verbs):
 
     async def _end(self) -> None:
         await self.stop_receiving()
-        if hasattr(self, "_executing"):
+        if self._life == "open":
             await self._executing.aclose(min(RUNS_WITHIN_S, max(0.0, (self._stop_by or 0.0) - _now_s())))
         if self._tasks:
             with contextlib.suppress(TimeoutError, StoreError):
@@ -266,7 +290,7 @@ class Gateway(Verbs):
         await self._receiving.aclose(self.adapters)
         if self._commands is not None:
             self._commands.close()
-        if hasattr(self, "broker"):
+        if self._life == "open":
             self.broker.waiters.close()
             await self.gate.aclose()
             await self.sessions.aclose()
@@ -303,7 +327,7 @@ class Gateway(Verbs):
         checked = checked_executor(settings, name, ExecutorSettings(tools=tools, kinds=kinds, timeout_s=timeout_s))
         self.profiles[profile] = replace(settings, executors={**settings.executors, name: checked})
         self.executors.register(profile, name, run)
-        if hasattr(self, "_executing"):
+        if self._life == "open":
             self._executing.wake()
 
     def pages_open(self) -> None:
@@ -428,7 +452,13 @@ class Gateway(Verbs):
             "executors": await self._absent_executors(),
             "waiting": len(self.broker.waiters),
             "failing": self._pulse.troubles(),
+            "unasked": self._unasked(),
         }
+
+    def _unasked(self) -> dict[str, str]:
+        """The profiles in which no place could ask anybody now, and why."""
+        states = {key: adapter.health().state for key, adapter in self.adapters.items()}
+        return unasked(self.profiles, {**dict.fromkeys(self._given_up, "stopped"), **states}, self.served)
 
     async def _absent_executors(self) -> dict[str, dict[str, Any]]:
         """The executors that approved actions wait for and no gateway of this store has, by `profile/name`."""

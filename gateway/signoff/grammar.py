@@ -136,6 +136,14 @@ def is_command(typed: Typed) -> bool:
     return isinstance(typed, Approve | Deny | Other | Yolo | Unclear)
 
 
+def reads(typed: Typed) -> bool:
+    """Whether it changes nothing, so that it can be done once more."""
+    if isinstance(typed, Other):
+        shown = ("pending", "grants", "why", "help")
+        return typed.verb in shown or (typed.verb == "revoke" and not typed.target and not typed.word)
+    return isinstance(typed, Unclear | Unknown | NotACommand)
+
+
 def _verb(word: str) -> Verb | None:
     for verb in VERBS:
         if word == verb:

@@ -23,7 +23,8 @@ ONE = "one"
 """The prefix of a turn that a client opens for a single question, where nobody told it of the agent's own turn."""
 
 _OWN = "cli"
-_OF_ASKER = re.compile(rf"^{_OWN}_[0-9a-f]{{10}}\.[A-Za-z0-9_-]{{16}}\Z")
+_NAME_CHARS = 40
+_OF_ASKER = re.compile(rf"^{_OWN}_[0-9a-f]{{10}}\.[A-Za-z0-9_-]{{16}}(?:\.([A-Za-z0-9@_-]{{1,{_NAME_CHARS}}}))?\Z")
 
 _Drawn = tuple[int, Callable[[int], bytes]]
 _drawn: ContextVar[_Drawn | None] = ContextVar("drawn", default=None)
@@ -62,10 +63,23 @@ def of_one_question(turn_id: str | None) -> bool:
     return turn_id is None or turn_id.startswith(f"{ONE}_")
 
 
-def one_question_session(asker: str) -> str:
+def one_question_session(asker: str, folder: str = "", host: str = "") -> str:
     """An id for a session of one question. `asker` says who asks, and is no secret: what a person denies in one of an
-    asker's sessions holds in the next of them, and nothing else of them is shared."""
-    return f"{_OWN}_{hashlib.blake2b(asker.encode('utf-8', 'surrogateescape'), digest_size=5).hexdigest()}.{row_id()}"
+    asker's sessions holds in the next of them, and nothing else of them is shared. People know it by the folder and the
+    host where it was asked."""
+    known = hashlib.blake2b(asker.encode("utf-8", "surrogateescape"), digest_size=5).hexdigest()
+    name = "@".join(part for part in (_plain(folder), _plain(host.partition(".")[0])) if part)
+    return f"{_OWN}_{known}.{row_id()}{f'.{name}' if name else ''}"
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[: (_NAME_CHARS - 1) // 2]
+
+
+def called(session_id: str) -> str:
+    """What people call a session: the folder and host of one that `one_question_session` named, else its id."""
+    found = _OF_ASKER.match(session_id)
+    return session_id if found is None or found[1] is None else found[1]
 
 
 def asker_of(session_id: str) -> str:

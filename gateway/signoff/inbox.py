@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from functools import partial
+from weakref import WeakValueDictionary
 
 from signoff.cards import text_card
 from signoff.catching_up import CatchUps
 from signoff.changes import moving
 from signoff.commands import Commands
 from signoff.dispatcher import Dispatcher
-from signoff.grammar import is_command, parse
-from signoff.model import Answer, Destination, Event, Message, Note, Person, Reply, Suggestion, Tap
+from signoff.errors import SaveUnknown, StoreError
+from signoff.grammar import is_command, parse, reads
+from signoff.model import Answer, Change, Destination, Event, Message, Note, Person, Reply, Suggestion, Tap
 from signoff.ports import AdapterInfo, Store, Tx
 from signoff.taps import Taps
-from signoff.wording import safe_name
+from signoff.wording import safe_name, t
 
 log = logging.getLogger(__name__)
 
 HANDLED = 32
 """Commands of a place that are remembered; more of them are never under way at once in one chat."""
+BEGUN = "?"
+"""Stands behind the id of a message whose command was begun; no platform has it in its ids."""
 
 
 class ProfileInbox:
@@ -44,6 +49,8 @@ class ProfileInbox:
         self._commands = commands
         self._dispatcher = dispatcher
         self._catch_ups = catch_ups
+        self._under_way: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        """The commands that are being handled, by place and message; one that nobody holds is gone."""
 
     async def tap(self, tap: Tap) -> Answer:
         """Decide by a button."""
@@ -85,14 +92,56 @@ class ProfileInbox:
         return None
 
     async def _once(self, message: Message) -> Reply | None:
-        name = f"handled:{message.destination}"
-        handled = (await self.load(name) or "").split()
-        if message.message_id in handled:
+        """Handle it unless it was. Delivered again meanwhile, it waits for the first: what that one fails at is done
+        then, and nothing is confirmed that could still be lost."""
+        key = (str(message.destination), message.message_id)
+        lock = self._under_way.setdefault(key, asyncio.Lock())
+        async with lock:
+            return await self._handled_once(message)
+
+    async def _handled_once(self, message: Message) -> Reply | None:
+        """That it is begun is noted first: where we stop in the middle, what it did is not done to what came since."""
+        known = (await self.load(f"handled:{message.destination}") or "").split()
+        if message.message_id in known:
             return None
-        reply = await self._commands.handle(self._profile, message, self._info)
-        await self._store.transact(partial(_add_handled, name=self._name(name), message_id=message.message_id))
+        if message.message_id + BEGUN in known and not reads(parse(message.text, addressed=message.addressed)):
+            await self._note(message, begun=False)
+            return await self._answer(message, t("reply.in_doubt"))
+        await self._note(message, begun=True)
+        reply = await self._handle(message)
         self._alive(message.destination, message.person)
+        try:
+            await self._note(message, begun=False)
+        except StoreError as error:  # it is done, and delivered again it is in doubt
+            log.error("a command of %s is not noted as handled: %s", message.destination, error)
         return reply
+
+    async def _handle(self, message: Message) -> Reply | None:
+        """Where nothing could be saved it is not begun: delivered again, it is done."""
+        saved: list[Change] = []
+        unsubscribe = self._store.subscribe(saved.extend)
+        try:
+            return await self._commands.handle(self._profile, message, self._info)
+        except SaveUnknown:
+            raise
+        except StoreError:
+            if not saved:
+                await self._note(message, begun=None)
+            raise
+        finally:
+            unsubscribe()
+
+    async def _note(self, message: Message, *, begun: bool | None) -> None:
+        name = self._name(f"handled:{message.destination}")
+        await self._store.transact(partial(_note_handled, name=name, message_id=message.message_id, begun=begun))
+
+    async def _answer(self, message: Message, text: str) -> Reply | None:
+        card = text_card([text])
+        if message.replies == "all":
+            return Reply(card, private=True)
+        if self._commands.strangers.may_be_answered(self._profile, message):
+            await self._dispatcher.say(self._profile, message.destination, card, reply_to=message.message_id)
+        return None
 
     async def pending(self, place: Destination, person: Person) -> Sequence[Suggestion]:
         """What waits in a place."""
@@ -150,8 +199,10 @@ class ProfileInbox:
         return f"adapter:{self._profile}:{self._info.platform}:{name}"
 
 
-def _add_handled(tx: Tx, name: str, message_id: str) -> None:
-    """Commands of a place may come at the same time, and none may take another off the list."""
+def _note_handled(tx: Tx, name: str, message_id: str, begun: bool | None) -> None:
+    """Note that it is begun, that it is done, or, with None, neither. Commands of a place may come at the same time,
+    and none may take another off the list."""
     known = tx.get(Note, name)
-    handled = known.value.split() if known is not None else []
-    tx.put(Note(name=name, value=" ".join([*handled, message_id][-HANDLED:])))
+    others = [word for word in (known.value.split() if known is not None else []) if word.rstrip(BEGUN) != message_id]
+    own = [] if begun is None else [message_id + BEGUN if begun else message_id]
+    tx.put(Note(name=name, value=" ".join([*others, *own][-HANDLED:])))

@@ -12,8 +12,9 @@ from signoff.changes.tapping import Button, Meaning
 from signoff.dispatcher import Dispatcher
 from signoff.errors import ActionRefused, ChoiceNotOffered
 from signoff.kept_words import again_text
-from signoff.model import Actor, Answer, ApprovalRequest, replace
+from signoff.model import Answer, ApprovalRequest, replace
 from signoff.ports import Store, Tx
+from signoff.press import Press
 from signoff.wording import t
 
 Settle = Callable[[Tx, ApprovalRequest], ApprovalRequest]
@@ -28,35 +29,35 @@ class KeptTaps:
         self._store = store
         self._dispatcher = dispatcher
 
-    async def did_run(self, profile: str, button: Button, by: Actor) -> tuple[Meaning, Answer | None]:
+    async def did_run(self, press: Press) -> tuple[Meaning, Answer | None]:
         """Note that it did run; no answer where the button means nothing any more."""
 
         def settle(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
-            return staging.did_run(tx, profile, row.request_id, by)
+            return staging.did_run(tx, press.profile, row.request_id, press.actor)
 
-        meaning, row = await self._settled(profile, button, settle)
+        meaning, row = await self._settled(press, settle)
         return meaning, None if row is None else Answer(t("tap.kept.did_run"))
 
-    async def run_again(self, profile: str, button: Button, by: Actor) -> tuple[Meaning, Answer | None]:
+    async def run_again(self, press: Press) -> tuple[Meaning, Answer | None]:
         """Have it run once more: the second tap. No answer where the button means nothing any more."""
-        plain = self._broker.ruling(profile, "once", by)
+        plain = self._broker.ruling(press.profile, "once", press.actor)
 
         def settle(tx: Tx, row: ApprovalRequest) -> ApprovalRequest:
-            return staging.run_again(tx, profile, row.request_id, self._broker.ruled_for(row, plain))
+            return staging.run_again(tx, press.profile, row.request_id, self._broker.ruled_for(row, plain))
 
         try:
-            meaning, row = await self._settled(profile, button, settle)
+            meaning, row = await self._settled(press, settle)
         except ChoiceNotOffered as error:
             return Meaning(status="unknown"), Answer(not_offered(error))
         return meaning, None if row is None else Answer(again_text(row))
 
-    async def _settled(self, profile: str, button: Button, settle: Settle) -> tuple[Meaning, ApprovalRequest | None]:
-        change = partial(_settle, profile=profile, button=button, settle=settle)
+    async def _settled(self, press: Press, settle: Settle) -> tuple[Meaning, ApprovalRequest | None]:
+        change = partial(_settle, profile=press.profile, button=press.button, settle=settle)
         try:
             found = await self._store.transact(change)
         except ActionRefused:
             # Somebody or the executor was first: what is true now is told.
-            return await self._store.transact(partial(tapping.read, profile=profile, button=button)), None
+            return await self._store.transact(partial(tapping.read, profile=press.profile, button=press.button)), None
         self._dispatcher.wake()
         return found
 

@@ -9,7 +9,7 @@ from signoff.clipping import cut
 from signoff.display import shown
 from signoff.durations import clock, window, window_long
 from signoff.model import ApprovalRequest, Block, FileWrite, Rule, Span, Tool
-from signoff.wording import agent_name, claim_window_s, person_name, safe_name, t
+from signoff.wording import agent_name, claim_window_s, person_name, safe_name, session_name, t
 
 DID_RUN = "did_run"
 """The other answer to one of which nobody knows whether it ran, beside `RUN_AGAIN`."""
@@ -52,14 +52,9 @@ def kept_line(row: ApprovalRequest, now: datetime) -> Block:
     )
 
 
-def kept_text(row: ApprovalRequest, now: datetime) -> str:
-    """The same as one text."""
-    return "".join(span.text for span in kept_line(row, now).spans)
-
-
 def asker(row: ApprovalRequest) -> str:
     """Who went on without it: the job, or the agent in its session, and for whom."""
-    session = safe_name(row.session_id)
+    session = session_name(row.session_id)
     if row.kind in ("cron", "webhook", "worker", "single_query"):
         text = t(f"kept.asker.{row.kind}", session=session)
     else:

@@ -417,7 +417,7 @@ class Notifier(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     """Its connection dropped; it counts as attached until then."""
 
 
-class Face(Struct, frozen=True, gc=False):
+class Face(Struct, frozen=True, gc=False, omit_defaults=True):
     """One revision of a copy: what its buttons meant when it was shown."""
 
     revision: int
@@ -425,6 +425,8 @@ class Face(Struct, frozen=True, gc=False):
     """Followers with a `follow_no` up to this were counted on it."""
     shown: int = 0
     """How many followers it counted."""
+    at: datetime | None = None
+    """Before this nobody saw it. Null on the first one, which its message's place in the chat tells of."""
 
 
 class Copy(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
@@ -513,6 +515,10 @@ class Grant(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
     request_id: str
     created_at: datetime
     expires_at: datetime | None = None
+    uses: int = 0
+    """How many questions it answered."""
+    used_at: datetime | None = None
+    """When it last did."""
     revoked_at: datetime | None = None
     revoked_by: Actor | None = None
 
@@ -692,6 +698,8 @@ class Message(Struct, frozen=True, gc=False, kw_only=True):
     """Forwarded, edited, anonymous, or from a bot or webhook: it decides nothing."""
     replies: Literal["posted", "private", "all"] = "posted"
     """Which replies the adapter shows itself: none, those that are for the writer alone, or all (a slash command)."""
+    at: datetime | None = None
+    """When it was written at the latest, aware UTC by the platform's clock; None where the platform does not say."""
 
 
 class Reply(Struct, frozen=True, gc=False):

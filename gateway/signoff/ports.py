@@ -38,7 +38,15 @@ class Clock(Protocol):
     """The time. Tests hand in one that stands still."""
 
     def now(self) -> datetime:
-        """The present instant, aware UTC."""
+        """The present instant, aware UTC. It never goes back; it may leap ahead, as after a sleep of the machine."""
+        ...
+
+    def wall(self) -> datetime:
+        """What others' clocks are compared with, as by a signature's time; it may go back."""
+        ...
+
+    def passed(self) -> float:
+        """Seconds that passed since some instant, without those by which `now` leapt."""
         ...
 
     async def sleep_until(self, when: datetime) -> None:

@@ -82,7 +82,7 @@ class Receiving:
             reason = error.message
         except TimeoutError:
             reason = f"no answer within {FIRST_TRY_S:g} s"
-        except Exception as error:  # the adapter's outer edge, as above
+        except Exception as error:  # the adapter's outer edge: whatever it raised, the others are served
             log.exception("%s: the first try ended in an error", section(*key))
             self._on_defect()
             reason = f"a defect of the adapter ({type(error).__name__})"

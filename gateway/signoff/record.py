@@ -1,7 +1,7 @@
 """The public record of a request: what every door returns. Pure.
 
-The action's text is masked unless the reader is the agent that asked. Every field is always there; null says that it
-has no value yet.
+The action's text, and what was typed about it, is masked unless the reader is the agent that asked. Every field is
+always there; null says that it has no value yet.
 """
 
 from __future__ import annotations
@@ -142,8 +142,8 @@ def approval_of(row: ApprovalRequest, now: datetime, *, exact: bool = False, sta
         cause=row.cause,
         decided_by=row.decided_by,
         ended_by=row.ended_by,
-        reason=row.reason,
-        votes=row.votes,
+        reason=_prose(row.reason, exact),
+        votes=tuple(replace(vote, reason=_prose(vote.reason, exact)) for vote in row.votes),
         threshold=row.threshold,
         rule_keys=row.rule_keys,
         description=shown(row.description, prose=True),

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from signoff.settings import SmartSettings
+from signoff.unreached import why_unreached
 
 log = logging.getLogger(__name__)
 
@@ -132,7 +133,7 @@ class Reviewer:
 
     def _failure(self, error: Exception, seconds: float) -> Review:
         self._failed += 1
-        kind = "no answer in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
+        kind = str(error) if isinstance(error, Unusable) else why_unreached(error)
         log.warning("reviewer: %s: %s after %.2f s; a person is asked", type(error).__name__, kind, seconds)
         if self._failed >= FAILURES:
             self._rests_until = self._seconds() + REST_S

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import re
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import partial
@@ -25,6 +26,7 @@ from signoff.errors import (
     TurnEnded,
     TurnNotFound,
 )
+from signoff.expected import check_word
 from signoff.ids import REQUEST_ID, new_id
 from signoff.model import (
     ANSWERING_CAUSES,
@@ -33,6 +35,7 @@ from signoff.model import (
     Destination,
     Notifier,
     Session,
+    SessionKind,
     Turn,
     replace,
 )
@@ -49,6 +52,8 @@ log = logging.getLogger(__name__)
 MAX_ID_CHARS = 200
 """The longest id of a session and of whatever it names: a platform, a chat, a thread, a person, a parent. Those of the
 platforms have some 20."""
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+"""What stands in TOML without quotes."""
 MIN_LEASE_S, MAX_LEASE_S, DEFAULT_LEASE_S = 2.0, 3600.0, 60.0
 NOTIFIER_GRACE_S = 30.0
 """A notifier whose connection dropped counts as attached for this long."""
@@ -75,11 +80,12 @@ class Sessions:
         `DestinationNotAllowed`, `SessionNotFound` (another agent's session, or an unknown parent)."""
         _check_id(declaration.session_id)
         _check_words(declaration)
+        check_word(declaration.kind, SessionKind, "kind")
         if declaration.session_id == NO_CONTEXT and agent is not None:
             raise InvalidInput(f"{NO_CONTEXT!r} is the gateway's own session; choose another id.", param="session_id")
         profile = self._profiles[profile_name]
         if agent is not None:
-            self._check_allowed(profile, profile.agents.get(agent, AgentSettings()), declaration)
+            self._check_allowed(profile, agent, declaration)
         self._check_place(profile_name, declaration)
         if (declaration.kind == "child") != (declaration.parent is not None):
             raise InvalidInput("A child session names its parent, and only a child does.", param="parent")
@@ -299,14 +305,15 @@ class Sessions:
 
     # --- checks ------------------------------------------------------------------------------
 
-    def _check_allowed(self, profile: Profile, agent: AgentSettings, declaration: Declaration) -> None:
-        kind = declaration.kind
+    def _check_allowed(self, profile: Profile, name: str, declaration: Declaration) -> None:
+        kind, agent = declaration.kind, profile.agents.get(name, AgentSettings())
         mode = getattr(profile.approvals, mode_setting(kind))
         harmless = kind in UNATTENDED and mode == "deny"
         if kind not in agent.kinds and kind != "child" and not harmless:
+            kinds = ", ".join(f'"{each}"' for each in (*agent.kinds, kind))
             raise KindNotAllowed(
-                f"This agent may not declare {kind} sessions. Its kinds are {', '.join(agent.kinds)} "
-                "(agents.<name>.kinds).",
+                f"This agent may not declare {kind} sessions. To let it, write kinds = [{kinds}] under "
+                f"{_agent_table(profile, name)} in signoff.toml.",
                 param="kind",
             )
         place = declaration.destination
@@ -314,19 +321,35 @@ class Sessions:
             return
         if not {str(place), place.platform} & set(agent.destinations):
             raise DestinationNotAllowed(
-                f"This agent may not ask in {place} (agents.<name>.destinations).", param="chat_id"
+                f"This agent may not ask in {place}: add it to destinations under {_agent_table(profile, name)} in "
+                "signoff.toml.",
+                param="chat_id",
             )
 
     def _check_place(self, profile: str, declaration: Declaration) -> None:
         place = declaration.destination
         if place is not None and place.platform not in self._served(profile):
             console = place.platform == "console"
-            mend = "`signoff serve` serves the web console." if console else f"Set platforms.{place.platform}."
+            mend = (
+                "`signoff serve` serves the web console, as does `signoff.serve` in a program."
+                if console
+                else f"Set platforms.{place.platform}."
+            )
             served = ", ".join(sorted(self._served(profile))) or "none"
             raise DestinationNotAllowed(
                 f"This gateway does not serve {place.platform!r}; it serves {served}. {mend}",
                 param="platform",
             )
+
+
+def _agent_table(profile: Profile, name: str) -> str:
+    """The heading in `signoff.toml` under which this agent's settings stand."""
+    above = "" if profile.name == "default" else f"profiles.{_toml_key(profile.name)}."
+    return f"[{above}agents.{_toml_key(name)}]"
+
+
+def _toml_key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else f'"{name}"'
 
 
 def _check_child_lives(tx: Tx, profile: str, session_id: str, agent: str | None) -> None:

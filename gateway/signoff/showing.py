@@ -11,7 +11,7 @@ from signoff.cards import BOX, BOX_S, Facts, action_text, card_blocks, ended_blo
 from signoff.changes.deciding import offered
 from signoff.display import shown
 from signoff.durations import left, window
-from signoff.elicitation_form import Field, field_line, fields_of
+from signoff.elicitation_form import Field, field_line, fields_to_show
 from signoff.elicitation_page import page_of
 from signoff.model import ApprovalRequest, Block, Code, Copy, Destination, Elicitation, Face, Session, Span, Tool
 from signoff.ports import Store
@@ -127,7 +127,7 @@ def _confirm_always(row: ApprovalRequest) -> str:
 def _form(row: ApprovalRequest) -> tuple[FormField, ...]:
     if not isinstance(row.action, Elicitation):
         return ()
-    return tuple(_form_field(field) for field in fields_of(row.action.schema))
+    return tuple(_form_field(field) for field in fields_to_show(row.action.schema))
 
 
 def _form_field(field: Field) -> FormField:

@@ -16,7 +16,7 @@ from signoff.bypass_notes import over_card
 from signoff.changes import expiring, sweeping
 from signoff.changes.staging import lost_ids
 from signoff.errors import StoreError
-from signoff.model import ApprovalRequest, Change, Note, Notifier, Session, Turn
+from signoff.model import ApprovalRequest, Change, Copy, Note, Notifier, Session, Turn
 from signoff.ports import Clock, Store, Tx
 from signoff.rows import joined, key_of, table_of
 from signoff.settings import Profile, SessionSettings
@@ -35,6 +35,8 @@ EXPIRY = "expiry"
 HEARTBEAT_S = 5.0
 MAX_SHIFT = timedelta(hours=1)
 """Deadlines are moved on by at most this much after an outage."""
+LEAP = timedelta(seconds=5)
+"""A clock that went so far ahead of the time that passed tells of a machine that slept, or was set."""
 ALL = 10_000_000
 SKIP_FOR = timedelta(seconds=30)
 """A row whose change failed is tried again after this long; meanwhile the others are swept."""
@@ -78,6 +80,8 @@ class Sweeper:
         self._wake = asyncio.Event()
         self._next: datetime | None = None
         self._beat: datetime | None = None
+        self._looked: tuple[datetime, float] | None = None
+        """When the last round began, by the clock and by the time that passed."""
         self.down = timedelta(0)
         """How long no gateway was up before this one."""
         self._on_defect = on_defect
@@ -88,7 +92,11 @@ class Sweeper:
         """The turns that are left to other gateways, and since when."""
 
     async def resume(self) -> timedelta:
-        """At start: move every deadline on by the time no gateway was up; returns that time."""
+        """At start: move every deadline on by the time no gateway was up; returns that time.
+
+        It is negative where the clock was set back meanwhile: deadlines then come back with it, so that what was left
+        of them at the last heartbeat is left of them now.
+        """
         now = self._clock.now()
         beat = await self._store.get(Note, HEARTBEAT)
         down = now - datetime.fromisoformat(beat.value) if beat else timedelta(0)
@@ -96,27 +104,55 @@ class Sweeper:
         # for, since how much of the last beat's period the gateway still lived is not known and no window may be cut.
         least = timedelta(0) if self._alone else timedelta(seconds=HEARTBEAT_S)
         self.down = down if down > least else timedelta(0)
-        by = min(self.down, MAX_SHIFT)
-        if by > timedelta(0):
-            far = now + timedelta(days=36500)
-            requests = [key_of(r) for r in await self._store.due(ApprovalRequest, far, limit=ALL)]
-            turns = [key_of(t) for t in await self._store.due(Turn, far, limit=ALL)]
-            notifiers = [key_of(n) for n in await self._store.due(Notifier, far, limit=ALL)]
-            shift = partial(sweeping.shift, requests=requests, turns=turns, notifiers=notifiers, by=by)
-
-            def change(tx: Tx) -> bool:
-                if tx.get(Note, HEARTBEAT) != beat:
-                    return False  # another gateway that started at the same time has moved them
-                shift(tx)
-                tx.put(Note(name=HEARTBEAT, value=now.isoformat()))
-                return True
-
-            if not await self._store.transact(change, bulk=True):
-                by = timedelta(0)
+        by = down if self._alone and down < timedelta(0) else min(self.down, MAX_SHIFT)
+        if by < timedelta(0):
+            log.warning("sweep.set_back: the clock was set back; deadlines come back by %.0f s", -by.total_seconds())
+        if by and not await self._shift(by, now, beat):
+            by = timedelta(0)
         for profile, settings in self._settings.items():
             await self._arm(profile, settings)
         await self._heartbeat(now)
+        if by > timedelta(seconds=1):
+            text = "deadlines moved on by %.0f s, since a gateway last noted that it is up; it does every %.0f s"
+            log.info(text, by.total_seconds(), HEARTBEAT_S)
         return by
+
+    async def _shift(self, by: timedelta, now: datetime, beat: Note | None) -> bool:
+        """Move every deadline on by that, unless another gateway that started at the same time has moved them."""
+        far = now + timedelta(days=36500)
+        requests = [key_of(r) for r in await self._store.due(ApprovalRequest, far, limit=ALL)]
+        turns = [key_of(t) for t in await self._store.due(Turn, far, limit=ALL)]
+        notifiers = [key_of(n) for n in await self._store.due(Notifier, far, limit=ALL)]
+        # What is to be sent is late after an outage, and is not to wait for a time that was taken back.
+        copies = [key_of(c) for c in await self._store.due(Copy, far, limit=ALL)] if by < timedelta(0) else []
+        shift = partial(sweeping.shift, requests=requests, turns=turns, notifiers=notifiers, copies=copies, by=by)
+
+        def change(tx: Tx) -> bool:
+            if tx.get(Note, HEARTBEAT) != beat:
+                return False
+            shift(tx)
+            tx.put(Note(name=HEARTBEAT, value=now.isoformat()))
+            return True
+
+        return await self._store.transact(change, bulk=True)
+
+    async def _awake(self, now: datetime) -> None:
+        """Make up for a sleep of the machine, in which nobody could reach us, as for an outage. With others on the
+        store nobody knows whether they slept."""
+        passed_s, before = self._clock.passed(), self._looked
+        self._looked = (now, passed_s)
+        if before is None or not self._alone:
+            return
+        leapt = now - before[0] - timedelta(seconds=passed_s - before[1])
+        if leapt < LEAP:
+            return
+        log.warning("sweep.leapt: the clock went ahead by %.0f s; deadlines are moved on", leapt.total_seconds())
+        try:
+            await self._shift(min(leapt, MAX_SHIFT), now, await self._store.get(Note, HEARTBEAT))
+        except StoreError:
+            self._looked = before  # it is still to be made up for
+            raise
+        self._beat = now
 
     async def _arm(self, profile: str, settings: SessionSettings) -> None:
         """Where it was changed when sessions expire, have those that are there expire by it."""
@@ -153,7 +189,8 @@ class Sweeper:
     async def _round(self) -> None:
         self._wake.clear()
         now = self._clock.now()
-        if self._beat is None or now - self._beat >= timedelta(seconds=HEARTBEAT_S):
+        await self._awake(now)
+        if self._beat is None or not timedelta(0) <= now - self._beat < timedelta(seconds=HEARTBEAT_S):
             await self._heartbeat(now)
         more = await self.sweep()
         if more:

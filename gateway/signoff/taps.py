@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Protocol
 
 from signoff import drills
 from signoff.answers import not_offered
@@ -14,41 +12,25 @@ from signoff.cards import REASONS, reason_cut
 from signoff.catching_up import CatchUps
 from signoff.changes import tapping
 from signoff.changes.common import RUN_AGAIN, unsure
-from signoff.changes.digests import Listed
 from signoff.changes.repeats import ASK_AGAIN
 from signoff.changes.tapping import Button, Meaning
 from signoff.clipping import REASON_UNITS
-from signoff.digest_taps import DigestTaps, is_digests
+from signoff.digest_taps import DigestTaps, PanelMaker, is_digests
 from signoff.dispatcher import Dispatcher
 from signoff.durations import clock as clock_text
 from signoff.endings import done_answer, lost_answer
 from signoff.errors import ChoiceNotOffered, NotPermitted, SaveUnknown, StoreError, UndoTooLate
 from signoff.kept_taps import KeptTaps
 from signoff.kept_words import DID_RUN
-from signoff.model import Actor, Answer, ApprovalRequest, Card, Copy, Dialog, Message, Session, Tap
+from signoff.model import Answer, ApprovalRequest, Copy, Dialog, Message, Session, Tap
 from signoff.ports import AdapterInfo, Clock, Store
+from signoff.press import Press
 from signoff.refusals import Refusals
 from signoff.rows import joined, message_key, session_key
 from signoff.tokens import Signer, TokenParts
 from signoff.wording import agent_name, people, safe_name, t
 
 DECISIONS = frozenset({"once", "once_all", "session", "always", "30m", "deny", "confirm", "typed", *REASONS})
-
-
-class PanelMaker(Protocol):
-    """Renders cards and panels, and names platforms."""
-
-    def title(self, platform: str) -> str:
-        """A platform's name for people."""
-        ...
-
-    async def card(self, copy: Copy, row: ApprovalRequest | None, *, attach: bool) -> Card:
-        """What a copy shows."""
-        ...
-
-    async def digest_list(self, digest: Copy, listed: Sequence[Listed], skip: int) -> Card:
-        """The list of a digest from one of its places on."""
-        ...
 
 
 class Taps:
@@ -69,7 +51,6 @@ class Taps:
         self._store = store
         self._clock = clock
         self._signer = signer
-        self._title = maker.title
         self._maker = maker
         self._refusals = Refusals(store, clock)
         self._catch_ups = catch_ups
@@ -85,7 +66,7 @@ class Taps:
         return groups_on(self._broker.profile(profile), platform)
 
     async def tap(self, profile: str, tap: Tap, info: AdapterInfo) -> Answer:
-        """Answer a press. Only a store that cannot save raises nothing and says so."""
+        """Answer a press. A store that cannot save raises nothing: the answer says so."""
         place = tap.destination
         parts = self._signer.verify(tap.token, place.platform, place.chat_id)
         if parts is None:
@@ -98,6 +79,21 @@ class Taps:
             return Answer(t("tap.not_saved"), alert=True)
 
     async def _verified(self, profile: str, tap: Tap, parts: TokenParts, info: AdapterInfo) -> Answer:
+        """Find what the button stands on, and whether this person may press it."""
+        copy = await self._store.get(Copy, parts.copy_id)
+        if copy is None or copy.profile != profile:
+            return await self._refuse(profile, tap, "unknown", None, t("tap.unknown"))
+        if copy.kind == "catch_up" and self._catch_ups is not None:
+            about, answer = await self._catch_ups.tapped(copy, tap, parts)
+            return await self._may_not(profile, tap, answer, about) if isinstance(answer, Refused) else answer
+        row = None
+        if copy.request_id is not None:
+            row = await self._broker.get(profile, copy.request_id)
+        elif not is_digests(copy) and copy.kind != "drill":
+            return await self._refuse(profile, tap, "unknown", None, t("tap.unknown"))
+        allowed = person_may(self._broker.profile(profile), tap.person, "decide", None, "button")
+        if isinstance(allowed, Refused):
+            return await self._may_not(profile, tap, allowed, row)
         button = Button(
             copy_id=parts.copy_id,
             revision=parts.revision,
@@ -106,58 +102,29 @@ class Taps:
             user_id=tap.person.user_id,
             user_name=tap.person.name,
         )
-        copy = await self._store.get(Copy, parts.copy_id)
-        if copy is not None and copy.profile == profile and is_digests(copy):
-            allowed = person_may(self._broker.profile(profile), tap.person, "decide", None, "button")
-            if isinstance(allowed, Refused):
-                return await self._refuse(profile, tap, allowed.why, None, self._refusal_text(allowed, tap))
-            return await self._digests.tap(profile, tap, button, parts.choice, info)
-        if copy is not None and copy.profile == profile and copy.kind == "drill":
-            allowed = person_may(self._broker.profile(profile), tap.person, "decide", None, "button")
-            if isinstance(allowed, Refused):
-                return await self._refuse(profile, tap, allowed.why, None, self._refusal_text(allowed, tap))
+        press = Press(profile=profile, tap=tap, button=button, choice=parts.choice, info=info, actor=allowed.actor)
+        if row is not None:
+            return await (self._decide(press, row, copy) if press.choice in DECISIONS else self._open(press, row))
+        if copy.kind == "drill":
             return await drills.tapped(self._store, copy.copy_id, tap, allowed)
-        if copy is not None and copy.profile == profile and copy.kind == "catch_up" and self._catch_ups is not None:
-            about, answer = await self._catch_ups.tapped(copy, tap, parts)
-            if isinstance(answer, Refused):
-                return await self._refuse(profile, tap, answer.why, about, self._refusal_text(answer, tap))
-            return answer
-        if copy is None or copy.profile != profile or copy.request_id is None:
-            return await self._refuse(profile, tap, "unknown", None, t("tap.unknown"))
-        row = await self._broker.get(profile, copy.request_id)
-        allowed = person_may(self._broker.profile(profile), tap.person, "decide", None, "button")
-        if isinstance(allowed, Refused):
-            return await self._refuse(profile, tap, allowed.why, row, self._refusal_text(allowed, tap))
-        if parts.choice in DECISIONS:
-            return await self._decide(profile, tap, button, parts.choice, row, copy, allowed.actor, info)
-        return await self._open(profile, tap, button, parts.choice, row, allowed.actor, info)
+        return await self._digests.tap(press)
 
     # --- decisions ---------------------------------------------------------------------------
 
-    async def _decide(
-        self,
-        profile: str,
-        tap: Tap,
-        button: Button,
-        choice: str,
-        row: ApprovalRequest,
-        copy: Copy,
-        actor: Actor,
-        info: AdapterInfo,
-    ) -> Answer:
-        reason, hidden = None, 0
+    async def _decide(self, press: Press, row: ApprovalRequest, copy: Copy) -> Answer:
+        choice, reason, hidden = press.choice, None, 0
         if choice in REASONS:
             choice, reason = "deny", t(f"reason.{choice}")
         elif choice == "typed":
-            choice, (reason, hidden) = "deny", reason_cut(tap.text or "")
+            choice, (reason, hidden) = "deny", reason_cut(press.tap.text or "")
         elif choice == "confirm" and copy.choice == RUN_AGAIN:
-            meaning, told = await self._kept.run_again(profile, button, actor)
-            return told or await self._late(profile, meaning, tap, info) or Answer(t("tap.unknown"))
+            meaning, told = await self._kept.run_again(press)
+            return told or await self._not_done(press, meaning)
         elif choice == "confirm":
             choice = copy.choice or "once"
         elif self._needs_confirmation(row, choice):
-            return await self._confirm(profile, tap, button, choice, info)
-        answer = await self._ruled(profile, tap, button, choice, reason or None, row, actor, info)
+            return await self._confirm(press)
+        answer = await self._ruled(press, row, choice, reason or None)
         if not hidden or answer.alert or answer.lost:
             return answer
         return Answer(f"{answer.text} {t('tap.done.reason_too_long', count=hidden)}")
@@ -170,115 +137,74 @@ class Taps:
         wide = choice == "always" and row.action.__struct_config__.tag in ("code", "tool")
         return row.severity == "critical" or wide
 
-    async def _confirm(self, profile: str, tap: Tap, button: Button, choice: str, info: AdapterInfo) -> Answer:
-        told = {"always": "tap.always_first", RUN_AGAIN: "tap.kept.run_again_first"}.get(choice, "tap.critical_first")
-        meaning = await self._panel(profile, button, "confirm", choice, info)
+    async def _confirm(self, press: Press) -> Answer:
+        told = {"always": "tap.always_first", RUN_AGAIN: "tap.kept.run_again_first"}
+        meaning = await self._panel(press, "confirm", press.choice)
         if meaning.panel is not None:
-            return await self._opened(meaning, t(told))
-        return await self._late(profile, meaning, tap, info) or Answer(t("tap.unknown"))
+            return await self._opened(meaning, t(told.get(press.choice, "tap.critical_first")))
+        return await self._not_done(press, meaning)
 
-    async def _ruled(
-        self,
-        profile: str,
-        tap: Tap,
-        button: Button,
-        choice: str,
-        reason: str | None,
-        row: ApprovalRequest,
-        actor: Actor,
-        info: AdapterInfo,
-    ) -> Answer:
-        ruling = self._broker.ruled_for(row, self._broker.ruling(profile, choice, actor, reason=reason))
+    async def _ruled(self, press: Press, row: ApprovalRequest, choice: str, reason: str | None) -> Answer:
+        plain = self._broker.ruling(press.profile, choice, press.actor, reason=reason)
+        ruling = self._broker.ruled_for(row, plain)
         try:
             meaning, decided = await self._store.transact(
-                partial(tapping.press, profile=profile, button=button, ruling=ruling)
+                partial(tapping.press, profile=press.profile, button=press.button, ruling=ruling)
             )
         except ChoiceNotOffered as error:
             return Answer(not_offered(error))
         if meaning.status == "unknown" and meaning.copy is None:
-            return await self._refuse(profile, tap, "moved", row, t("tap.unknown"))
+            return await self._moved(press, row)
         if decided is None:
-            return await self._late(profile, meaning, tap, info) or Answer(t("tap.unknown"))
-        now = self._clock.now()
+            return await self._not_done(press, meaning)
         if decided.how == "lost":
-            await self._note(profile, tap, "late", decided.row)
-            return Answer(self._lost(decided.row, tap, info), lost=True)
-        return Answer(done_answer(decided, now, info.prefix_at(tap.destination)))
-
-    def _lost(self, row: ApprovalRequest, tap: Tap, info: AdapterInfo) -> str:
-        prefix = info.prefix_at(tap.destination)
-        return lost_answer(row, tap.person, self._clock.now(), platform_title=self._title, prefix=prefix)
-
-    async def _late(self, profile: str, meaning: Meaning, tap: Tap, info: AdapterInfo) -> Answer | None:
-        """The answer for a button that means nothing any more, which is recorded; None for a live one of a pending
-        request."""
-        row = meaning.row
-        if meaning.status == "replaced" and row is not None:
-            why, answer = "replaced", Answer(t("tap.replaced", id=row.short_id))
-        elif meaning.status == "others":
-            why, answer = "others_panel", Answer(t("tap.others_panel", person=self._owner(meaning)))
-        elif meaning.status == "unknown" or row is None:
-            why, answer = "unknown", Answer(t("tap.unknown"))
-        elif row.outcome is not None:
-            why, answer = "late", Answer(self._lost(row, tap, info), lost=True)
-        else:
-            return None
-        await self._note(profile, tap, why, row)
-        return answer
-
-    @staticmethod
-    def _owner(meaning: Meaning) -> str:
-        copy = meaning.copy
-        return _opener(copy) if copy is not None else ""
+            return await self._lost(press, decided.row)
+        return Answer(done_answer(decided, self._clock.now(), press.prefix))
 
     # --- everything else ---------------------------------------------------------------------
 
-    async def _open(
-        self,
-        profile: str,
-        tap: Tap,
-        button: Button,
-        choice: str,
-        row: ApprovalRequest,
-        actor: Actor,
-        info: AdapterInfo,
-    ) -> Answer:
+    async def _open(self, press: Press, row: ApprovalRequest) -> Answer:
+        """Do what decides nothing by itself: open a panel, wait longer, undo, settle what may have run."""
+        choice = press.choice
         if choice == "undo":
-            return await self._undo(profile, button, actor, row, info.prefix_at(tap.destination))
+            return await self._undo(press, row)
         if choice == DID_RUN:
-            meaning, told = await self._kept.did_run(profile, button, actor)
-            return told or await self._late(profile, meaning, tap, info) or Answer(t("tap.unknown"))
+            meaning, told = await self._kept.did_run(press)
+            return told or await self._not_done(press, meaning)
         if choice == RUN_AGAIN:
-            return await self._confirm(profile, tap, button, choice, info)
+            return await self._confirm(press)
         if choice == ASK_AGAIN:
-            lifted = await self._broker.let_ask(profile, row.request_id, actor)
+            lifted = await self._broker.let_ask(press.profile, row.request_id, press.actor)
             return Answer(t("tap.may_ask_again") if lifted is not None else t("tap.unknown"))
         if choice == "close":
-            meaning = await self._store.transact(partial(tapping.close, profile=profile, button=button))
-            self._dispatcher.wake()
-            closed = Answer(t("panel.closed"))
-            if meaning.status == "live" and meaning.row is not None and unsure(meaning.row):
-                return closed
-            return await self._late(profile, meaning, tap, info) or closed
+            return await self._close(press)
         if choice == "open":
-            meaning, opened = await self._digests.open(profile, button)
-            return opened or await self._late(profile, meaning, tap, info) or Answer(t("tap.unknown"))
+            meaning, opened = await self._digests.open(press)
+            return opened or await self._not_done(press, meaning)
         if choice == "wait":
-            return await self._wait_longer(profile, tap, button, info)
-        if choice == "type" and info.dialogs:
-            return await self._ask(profile, tap, button, row, info)
-        meaning = await self._panel(profile, button, choice, None, info)
+            return await self._wait_longer(press)
+        if choice == "type" and press.info.dialogs:
+            return await self._ask(press, row)
+        meaning = await self._panel(press, choice, None)
         if meaning.copy is None:
-            return await self._refuse(profile, tap, "moved", row, t("tap.unknown"))
-        return await self._late(profile, meaning, tap, info) or await self._opened(meaning, "")
+            return await self._moved(press, row)
+        return await self._late(press, meaning) or await self._opened(meaning, "")
 
-    async def _ask(self, profile: str, tap: Tap, button: Button, row: ApprovalRequest, info: AdapterInfo) -> Answer:
+    async def _close(self, press: Press) -> Answer:
+        meaning = await self._store.transact(partial(tapping.close, profile=press.profile, button=press.button))
+        self._dispatcher.wake()
+        closed = Answer(t("panel.closed"))
+        if meaning.status == "live" and meaning.row is not None and unsure(meaning.row):
+            return closed
+        return await self._late(press, meaning) or closed
+
+    async def _ask(self, press: Press, row: ApprovalRequest) -> Answer:
         """Ask for a reason in a dialog, which sends it back under a token of its own."""
-        meaning = await self._store.transact(partial(tapping.read, profile=profile, button=button))
-        late = await self._late(profile, meaning, tap, info)
+        button, place = press.button, press.tap.destination
+        meaning = await self._store.transact(partial(tapping.read, profile=press.profile, button=button))
+        late = await self._late(press, meaning)
         if late is not None:
             return late
-        place = tap.destination
         token = self._signer.token(button.copy_id, button.revision, "typed", place.platform, place.chat_id)
         dialog = Dialog(
             title=t("panel.dialog_title", id=row.short_id),
@@ -295,24 +221,25 @@ class Taps:
             return Answer(told)
         return Answer("", panel=await self._maker.card(meaning.panel, meaning.row, attach=True))
 
-    async def _panel(self, profile: str, button: Button, panel: str, choice: str | None, info: AdapterInfo) -> Meaning:
+    async def _panel(self, press: Press, panel: str, choice: str | None) -> Meaning:
         change = partial(
             tapping.open_panel,
-            profile=profile,
-            button=button,
+            profile=press.profile,
+            button=press.button,
             panel=panel,
-            limit_s=self._broker.profile(profile).approvals.max_timeout_s,
+            limit_s=self._broker.profile(press.profile).approvals.max_timeout_s,
             choice=choice,
-            private=info.private_panels,
+            private=press.info.private_panels,
         )
         meaning = await self._store.transact(change)
         self._dispatcher.wake()
         return meaning
 
-    async def _wait_longer(self, profile: str, tap: Tap, button: Button, info: AdapterInfo) -> Answer:
+    async def _wait_longer(self, press: Press) -> Answer:
+        profile, button = press.profile, press.button
         limit_s = self._broker.profile(profile).approvals.max_timeout_s
         before = await self._store.transact(partial(tapping.read, profile=profile, button=button))
-        late = await self._late(profile, before, tap, info)
+        late = await self._late(press, before)
         if late is not None:
             return late
         change = partial(tapping.wait_longer, profile=profile, button=button, limit_s=limit_s)
@@ -325,19 +252,54 @@ class Taps:
         moved = before.row is not None and before.row.expires_at != row.expires_at
         return Answer(t("tap.extended", clock=until) if moved else t("tap.extend_limit", clock=until))
 
-    async def _undo(self, profile: str, button: Button, actor: Actor, row: ApprovalRequest, prefix: str) -> Answer:
+    async def _undo(self, press: Press, row: ApprovalRequest) -> Answer:
         try:
-            await self._broker.undo(profile, row.request_id, actor)
+            await self._broker.undo(press.profile, row.request_id, press.actor)
         except NotPermitted:
             return Answer(t("tap.undo_not_yours", person=people(row.decided_by)))
         except UndoTooLate:
-            fresh = await self._broker.get(profile, row.request_id)
+            fresh = await self._broker.get(press.profile, row.request_id)
             started = fresh.execution.claimed_at
             if started is None:
                 return Answer(t("tap.undo_ended"))
             when = clock_text(started, now=self._clock.now())
-            return Answer(t("tap.undo_late", agent=agent_name(fresh), clock=when, prefix=prefix))
+            return Answer(t("tap.undo_late", agent=agent_name(fresh), clock=when, prefix=press.prefix))
         return Answer(t("tap.undone"))
+
+    # --- what means nothing any more ---------------------------------------------------------
+
+    async def _late(self, press: Press, meaning: Meaning) -> Answer | None:
+        """The answer for a button that means nothing any more, which is recorded; None for a live one of a pending
+        request."""
+        row = meaning.row
+        if meaning.status == "replaced" and row is not None:
+            why, answer = "replaced", Answer(t("tap.replaced", id=row.short_id))
+        elif meaning.status == "others":
+            opener = _opener(meaning.copy) if meaning.copy is not None else ""
+            why, answer = "others_panel", Answer(t("tap.others_panel", person=opener))
+        elif meaning.status == "unknown" or row is None:
+            why, answer = "unknown", Answer(t("tap.unknown"))
+        elif row.outcome is not None:
+            return await self._lost(press, row)
+        else:
+            return None
+        await self._note(press.profile, press.tap, why, row)
+        return answer
+
+    async def _not_done(self, press: Press, meaning: Meaning) -> Answer:
+        """The answer where the button did nothing."""
+        return await self._late(press, meaning) or Answer(t("tap.unknown"))
+
+    async def _lost(self, press: Press, row: ApprovalRequest) -> Answer:
+        """Somebody or something was first."""
+        await self._note(press.profile, press.tap, "late", row)
+        now, person = self._clock.now(), press.tap.person
+        told = lost_answer(row, person, now, platform_title=self._maker.title, prefix=press.prefix)
+        return Answer(told, lost=True)
+
+    async def _moved(self, press: Press, row: ApprovalRequest) -> Answer:
+        """The token stands on another message than the one that it was made for."""
+        return await self._refuse(press.profile, press.tap, "moved", row, t("tap.unknown"))
 
     # --- typed reasons -----------------------------------------------------------------------
 
@@ -352,6 +314,8 @@ class Taps:
         session = await self._store.get(Session, session_key(profile, row.session_id))
         allowed = person_may(self._broker.profile(profile), message.person, "decide", session, "button")
         if isinstance(allowed, Refused):
+            place, why = message.destination, allowed.why
+            await self._refusals.record(profile, message.person, place, why=why, operation="decide", row=row)
             return t("reply.not_allowed", user=message.person.user_id)
         reason, hidden = reason_cut(message.text)
         decided = await self._broker.decide(
@@ -359,7 +323,7 @@ class Taps:
         )
         now, prefix = self._clock.now(), info.prefix_at(message.destination, message.reply_to)
         if decided.how == "lost":
-            return lost_answer(decided.row, message.person, now, platform_title=self._title, prefix=prefix)
+            return lost_answer(decided.row, message.person, now, platform_title=self._maker.title, prefix=prefix)
         told = done_answer(decided, now, prefix)
         return f"{told} {t('tap.done.reason_too_long', count=hidden)}" if hidden else told
 
@@ -390,13 +354,14 @@ class Taps:
 
     # --- refusals ----------------------------------------------------------------------------
 
-    def _refusal_text(self, refused: Refused, tap: Tap) -> str:
+    async def _may_not(self, profile: str, tap: Tap, refused: Refused, row: ApprovalRequest | None) -> Answer:
+        """This person may not press it."""
         user = tap.person.user_id
         if refused.why == "nobody":
-            return t("tap.nobody_may", user=user, platform=tap.destination.platform)
-        if refused.why == "guest":
-            return t("tap.guest")
-        return t("tap.may_not", user=user)
+            text = t("tap.nobody_may", user=user, platform=tap.destination.platform)
+        else:
+            text = t("tap.guest") if refused.why == "guest" else t("tap.may_not", user=user)
+        return await self._refuse(profile, tap, refused.why, row, text)
 
     async def _refuse(self, profile: str, tap: Tap, why: str, row: ApprovalRequest | None, text: str) -> Answer:
         """Answer privately, and record who tried what."""

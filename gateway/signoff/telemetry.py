@@ -116,7 +116,7 @@ class Telemetry:
         )
         about = "HTTP requests answered with an error, by its code."
         self._errors = Counter("signoff_http_errors", about, ("code",), registry=make)
-        about = "HTTP requests that met a defect of Signoff; each has a log line with an error id."
+        about = "Defects of Signoff that were met; each has a log line, in an HTTP request with an error id."
         self._unexpected = Counter("signoff_unexpected_errors", about, registry=make)
         self._logins = _logins(make)
         self._hook_calls, self._hook_deliveries = _hooks(make)

@@ -13,13 +13,14 @@ from msgspec import UNSET, UnsetType
 
 from signoff import aside
 from signoff.action_verbs import ActionVerbs
-from signoff.broker import Ask, Broker, decode_action
+from signoff.broker import Ask, Broker
 from signoff.changes.bypassing import DEFAULT_MINUTES
 from signoff.changes.stopping import Stopped
 from signoff.checking import Check, check_of
 from signoff.destinations import parse_destination
 from signoff.elicitation import Elicited, taken
 from signoff.errors import InvalidInput
+from signoff.expected import action_of, check_word
 from signoff.ids import new_id
 from signoff.model import (
     Action,
@@ -47,6 +48,8 @@ from signoff.shown_card import ShownCard
 from signoff.waited import OpenTurn
 from signoff.whys import Why, why_of
 
+Status = Literal["succeeded", "failed", "not_run"]
+"""How a claimed action went."""
 HOST = platform.node()
 
 
@@ -89,7 +92,7 @@ class Verbs(ActionVerbs):
         """
         asker = await declared(self.sessions, self._asker(profile, session_id, turn_id, tool_call_id))
         ask = Ask(
-            action=decode_action(action) if isinstance(action, dict) else action,
+            action=action_of(action),
             session_id=asker.session_id,
             turn_id=asker.turn_id,
             tool_call_id=asker.tool_call_id,
@@ -120,7 +123,7 @@ class Verbs(ActionVerbs):
         profile: str | None = None,
     ) -> Elicited:
         """Put a tool server's question to a person: `accept` with the content, `decline` where a person said no,
-        `cancel` for all else. `schema` is a flat JSON schema as MCP allows it; `url` is a page to open instead.
+        `cancel` with its `cause` for all else. `schema` is a flat JSON schema as MCP allows; `url` is a page to open.
         What was accepted comes from here, also while the store cannot keep that it was handed over.
 
         Raises what `request` raises, and `InvalidInput` for a form that nobody could fill in or a page that cannot be
@@ -155,7 +158,7 @@ class Verbs(ActionVerbs):
         Without `session_id` it is judged as a question of the bound session; where none is bound, as if somebody could
         answer. `explain` adds each command, rule and rung. Raises `InvalidInput`, `SessionNotFound`.
         """
-        given = decode_action(action) if isinstance(action, dict) else action
+        given = action_of(action)
         asker = self._asker(profile, session_id, turn_id)
         checked = await self.broker.check(
             asker.profile,
@@ -184,7 +187,8 @@ class Verbs(ActionVerbs):
     async def cancel(
         self, request_id: str, cause: Cause = "withdrawn", by: Actor | None = None, *, profile: str | None = None
     ) -> Approval:
-        """Withdraw a question, or take an unclaimed approval back. Raises `RequestNotFound`."""
+        """Withdraw a question, or take an unclaimed approval back. Raises `InvalidInput`, `RequestNotFound`."""
+        check_word(cause, Cause, "cause")
         return self._shown(await self.broker.cancel(self._tenant(profile), request_id, cause, by))
 
     async def claim(
@@ -204,12 +208,13 @@ class Verbs(ActionVerbs):
     async def result(
         self,
         request_id: str,
-        status: Literal["succeeded", "failed", "not_run"],
+        status: Status,
         exit_code: int | None = None,
         *,
         profile: str | None = None,
     ) -> Approval:
-        """Report how a claimed action went. Raises `Conflict`, `RequestNotFound`."""
+        """Report how a claimed action went. Raises `Conflict`, `InvalidInput`, `RequestNotFound`."""
+        check_word(status, Status, "status")
         return self._shown(await self.broker.result(self._tenant(profile), request_id, status, exit_code))
 
     # --- showing -----------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from signoff.changes.grants import exact_label, exact_only, time_box
 from signoff.clipping import cut_name
 from signoff.display import REMEMBERED_CHARS, shown, shown_beginning
 from signoff.durations import clock, window
+from signoff.ids import called
 from signoff.model import Actor, ApprovalRequest, Command, Covered, Elicitation, FileWrite, Session, replace
 from signoff.policy.protected import PROTECTED_KEY
 from signoff.texts import Catalogue
@@ -45,6 +46,11 @@ def safe_name(text: str) -> str:
     The same few agents, hosts and people stand on every card, so the last ones are remembered.
     """
     return _short_name(text) if len(text) <= REMEMBERED_CHARS else _long_name(text)
+
+
+def session_name(session_id: str) -> str:
+    """A session, for people."""
+    return safe_name(called(session_id))
 
 
 def _name(text: str) -> str:
@@ -151,7 +157,7 @@ def claim_window_s(row: ApprovalRequest) -> float:
 
 def undelivered(table: str, row: ApprovalRequest, title: PlaceTitle) -> str:
     """Why nobody could be asked, in the card's or the summary's form: a place refused it only where one did."""
-    cause = shown(row.delivery_error or "no answer", prose=True)
+    cause = shown((row.delivery_error or "no answer").rstrip("."), prose=True)
     if row.refused_by is not None:
         return t(f"{table}.refused", place=title(row.refused_by.platform), cause=cause)
     return t(f"{table}.silent", cause=cause) if row.destinations else t(f"{table}.no_place")

@@ -92,8 +92,10 @@ class HoppingStore:
 
 
 def name_of(change: Callable[[Tx], Any]) -> str:
-    """`module.function` of a change."""
-    function = change.func if isinstance(change, functools.partial) else change
+    """`module.function` of a change; of one that another goes around, its own."""
+    function: Any = change
+    while isinstance(function, functools.partial):
+        function = function.keywords.get("change", function.func)
     return f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
 
 

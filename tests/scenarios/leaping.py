@@ -24,6 +24,7 @@ class LeapingClock(SystemClock):
     """The system's clock and what the file says."""
 
     def __init__(self, folder: Path) -> None:
+        super().__init__()
         self._file, self._told = folder / FILE, folder / READ
         self._ahead = timedelta(0)
         self._moved = asyncio.Event()
@@ -41,6 +42,10 @@ class LeapingClock(SystemClock):
     def now(self) -> datetime:
         """The present instant, aware UTC."""
         return super().now() + self._ahead
+
+    def passed(self) -> float:
+        """What a story waits for has passed: nobody slept through it."""
+        return super().passed() + self._ahead.total_seconds()
 
     async def sleep_until(self, when: datetime) -> None:
         """Return once `now() >= when`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -44,3 +44,52 @@ async def test_the_system_clock_sleeps_until_the_instant() -> None:
     assert when <= clock.now() < when + timedelta(seconds=5)
     assert clock.now().utcoffset() == timedelta(0)
     await clock.sleep_until(when)
+
+
+class Machine:
+    """What the system's clock reads, in nanoseconds; tests set both."""
+
+    def __init__(self) -> None:
+        self.wall_ns, self.passed_ns = 1_800_000_000 * SECOND, 7 * SECOND
+        self.clock = SystemClock(lambda: self.wall_ns, lambda: self.passed_ns)
+
+    def runs(self, seconds: int) -> None:
+        self.wall_ns += seconds * SECOND
+        self.passed_ns += seconds * SECOND
+
+    def went(self, since: datetime) -> float:
+        return (self.clock.now() - since).total_seconds()
+
+
+SECOND = 1_000_000_000
+
+
+def test_a_clock_that_is_set_back_goes_on_slower_until_it_is_right() -> None:
+    machine = Machine()
+    began = machine.clock.now()
+    machine.wall_ns -= 600 * SECOND
+    assert machine.went(began) == 0, "it never goes back"
+    machine.runs(100)
+    assert machine.went(began) == 90
+    assert (machine.clock.wall() - began).total_seconds() == -500, "signatures go by the clock that others see"
+    machine.runs(5900)
+    assert machine.clock.now() == machine.clock.wall()
+    machine.runs(10)
+    assert machine.clock.now() == machine.clock.wall()
+
+
+def test_a_clock_that_is_set_on_is_followed_and_time_did_not_pass() -> None:
+    machine = Machine()
+    began, passed_s = machine.clock.now(), machine.clock.passed()
+    machine.wall_ns += 600 * SECOND
+    machine.runs(1)
+    assert (machine.went(began), machine.clock.passed() - passed_s) == (601, 1)
+
+
+async def test_a_fake_clock_that_leaps_wakes_sleepers_and_no_time_passes() -> None:
+    clock = FakeClock()
+    sleeper = asyncio.ensure_future(clock.sleep_until(START + timedelta(seconds=9)))
+    await clock.advance(4)
+    await clock.leap(60)
+    assert sleeper.done()
+    assert (clock.now(), clock.wall(), clock.passed()) == (START + timedelta(seconds=64), clock.now(), 4)

@@ -33,7 +33,7 @@ def embedded(tmp_path: Path) -> Gateway:
     return Gateway(load_config(file, {}))
 
 
-async def test_without_pages_nobody_is_asked_there(embedded: Gateway) -> None:
+async def test_without_pages_nobody_is_asked_there(embedded: Gateway, caplog: pytest.LogCaptureFixture) -> None:
     async with embedded as gateway:
         with pytest.raises(DestinationNotAllowed, match="`signoff serve` serves the web console"):
             await gateway.session("s", kind="chat", destination=PLACE)
@@ -41,6 +41,9 @@ async def test_without_pages_nobody_is_asked_there(embedded: Gateway) -> None:
         record = await gateway.request(PUSH, session_id="s", timeout_s=30)
         assert (record.outcome, record.delivered_to) == ("blocked", ())
         assert "nobody was asked" in record.user_summary
+    assert (
+        "no place can ask anybody now (this gateway serves no console; in a program `signoff.serve` does" in caplog.text
+    )
 
 
 async def test_with_pages_the_question_waits_there(embedded: Gateway) -> None:

@@ -16,7 +16,7 @@ import pytest
 from signoff.clock import SystemClock
 from signoff.config import Config, load_config
 from signoff.errors import ConfigError, StoreError, StoreUnavailable
-from signoff.folder import private_folder
+from signoff.folder import private_folder, user_name
 from signoff.gateway import Gateway
 from signoff.model import Note
 from signoff.pulse import CALM, FAILING_FOR
@@ -72,9 +72,11 @@ async def test_another_users_folder_is_refused(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     os.chown(theirs, NOBODY, -1)
-    with pytest.raises(ConfigError, match=rf"gateway\.state_dir.*user {NOBODY}"):
+    with pytest.raises(
+        ConfigError, match=rf"gateway\.state_dir.*user {user_name(NOBODY)}.*sudo -u {user_name(NOBODY)} signoff"
+    ):
         await gateway(config(theirs)).open()
-    with pytest.raises(ConfigError, match=rf"gateway\.store.*user {NOBODY}"):
+    with pytest.raises(ConfigError, match=rf"gateway\.store.*user {user_name(NOBODY)}"):
         await gateway(config(tmp_path / "ours", theirs / "signoff.db")).open()
     assert not list(theirs.iterdir())
 
@@ -208,7 +210,9 @@ async def test_a_loop_that_keeps_failing_makes_the_gateway_not_ready(
         assert made.ready
         await clock.advance(3)
         assert not made.ready
-        assert "a defect" in (await made.health())["failing"]["Sweeper.run"]
+        told = await made.health()
+        assert "a defect" in told["failing"]["Sweeper.run"]
+        assert list(told["unasked"]) == ["default"], "no platform, and no place in the console"
         monkeypatch.undo()
         await clock.advance(CALM.total_seconds() + 2)
         assert made.ready

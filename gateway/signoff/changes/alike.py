@@ -47,7 +47,12 @@ def moved_on(tx: Tx, before: ApprovalRequest, done: ApprovalRequest) -> None:
     kept = {state: count for state, count in states.items() if count > 0}
     changed = replace(leader, alike=replace(leader.alike, states=kept), card_version=leader.card_version + 1)
     tx.put(changed)
-    show(tx, changed, priority=OTHER, at=tx.now if at_rest(changed) else plus(tx.now, COUNTS_EVERY_S))
+    show(tx, changed, priority=OTHER, at=told_at(tx, changed))
+
+
+def told_at(tx: Tx, row: ApprovalRequest) -> datetime:
+    """When the card is to tell how a run went: at once where no run is left, else soon, with what follows till then."""
+    return tx.now if row.alike is None or at_rest(row) else plus(tx.now, COUNTS_EVERY_S)
 
 
 def next_count(row: ApprovalRequest, version: int, now: datetime) -> datetime | None:

@@ -39,6 +39,8 @@ class AllOf(Struct, frozen=True, kw_only=True):
     """Exactly this place: a chat excludes its threads."""
     before: int = 0
     """The command's own place in the chat's order."""
+    written: datetime | None = None
+    """When it was written at the latest, by the store's time; None: only now."""
     digest: str | None = None
     """Only what this digest lists: its own button was pressed, on it or on its panel."""
     revision: int = 0
@@ -142,7 +144,11 @@ def _seen(copy: Copy, all_of: AllOf) -> Face | None:
         return digests.face_at(copy, all_of.revision)
     if not 0 < copy.order < all_of.before:
         return None
-    return copy.faces[-1] if copy.faces else Face(0)
+    if not copy.faces:
+        return Face(0)
+    written = all_of.written
+    stood = [face for face in copy.faces if written is None or face.at is None or face.at <= written]
+    return stood[-1] if stood else copy.faces[0]
 
 
 def _ruling(shown: _Shown, ruling: Ruling) -> Ruling:

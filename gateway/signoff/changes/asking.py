@@ -114,6 +114,7 @@ def _answered(tx: Tx, row: ApprovalRequest, gate_pass: GatePass | None) -> Appro
     found = grants.covering(tx, row)
     if not found:
         return row
+    grants.used(tx, found)
     by = grants.actors(found)
     return replace(
         row,

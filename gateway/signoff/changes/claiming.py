@@ -132,7 +132,7 @@ def result(
     done = replace(row, execution=moved_to, claim_by=None, card_version=row.card_version + 1)
     tx.put(done)
     emit(tx, "approval.execution", done, state=status, exit_code=exit_code)
-    show(tx, done, priority=OTHER)
+    show(tx, done, priority=OTHER, at=alike.told_at(tx, done))
     alike.moved_on(tx, row, done)
     return done
 

@@ -55,16 +55,22 @@ class Decided(Struct, frozen=True, kw_only=True):
 
 def offered(row: ApprovalRequest) -> tuple[str, ...]:
     """The choices on offer for this record now."""
-    choices = tuple(c for c in row.choices if _offers(row, c))
+    choices = _answers(row)
     if row.waiters and "once" in choices and _for_many(row):
         choices = (*choices, "once_all")
     return choices
 
 
-def _offers(row: ApprovalRequest, choice: str) -> bool:
-    """Whether the record has this choice now, `once_all` apart."""
-    single = row.severity == "critical" or row.once_only
-    return choice in row.choices and (not single or choice in ("once", "deny"))
+def _answers(row: ApprovalRequest) -> tuple[str, ...]:
+    """The choices that the record has now, `once_all` apart."""
+    if row.severity == "critical" or row.once_only:
+        return tuple(choice for choice in row.choices if choice in ("once", "deny"))
+    return row.choices
+
+
+def _among(choice: str, choices: tuple[str, ...]) -> bool:
+    """Whether these allow it: a time box wherever `session` is, and where it is named itself."""
+    return choice in choices or ("session" in choices and grants.time_box(choice) is not None)
 
 
 def _for_many(row: ApprovalRequest) -> bool:
@@ -86,12 +92,10 @@ def check_offered(
     filled into the fields of a server's question, without which some cannot be accepted.
     """
     base = "once" if choice == "once_all" else choice
-    # A time box is allowed wherever `session` is, and where it is named itself.
-    names = (base, "session") if grants.time_box(choice) else (base,)
     many = choice == "once_all" and (not _for_many(row) or not (row.waiters or counted))
-    on_offer = any(_offers(row, name) for name in names)
-    if many or not on_offer or (allowed is not None and not any(name in allowed for name in names)):
-        said = f"“{choice}” is not on offer for this request. Nothing was decided."
+    if many or not _among(base, _answers(row)) or (allowed is not None and not _among(base, allowed)):
+        ways = ", ".join(each for each in offered(row) if allowed is None or _among(each.removesuffix("_all"), allowed))
+        said = f"“{choice}” is not on offer for this request; on offer: {ways}. Nothing was decided."
         raise ChoiceNotOffered(said, param="choice", choice=choice)
     if base != "deny" and content is None and needs_fields(row.action):
         raise ChoiceNotOffered(
@@ -186,6 +190,7 @@ def _settle(tx: Tx, made: tuple[Grant, ...], done: ApprovalRequest, claim_within
             continue
         choice = done.choice or "session"
         by = grants.actors(found)
+        grants.used(tx, found)
         ending.approve(tx, row, choice=choice, by=by, claim_within_s=claim_within_s, grant=found[0])
         settled.append(row.request_id)
     return tuple(settled)

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from signoff.changes import late_children
+from signoff.changes import late_children, moving
 from signoff.errors import InvalidInput, SessionNotFound
 from signoff.model import Actor, Cause, Destination, Session, SessionKind, Turn, replace
 from signoff.ports import Tx
@@ -41,6 +41,7 @@ def declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None, *
         raise SessionNotFound
     same_child = known is not None and known.closed_at is None and known.parent == declaration.parent
     parent_turn = known.parent_turn if known is not None and same_child else None
+    place = declaration.destination
     if declaration.parent is not None:
         _check_line(tx, profile, declaration, agent, known)
     if declaration.parent is not None and not same_child:
@@ -53,7 +54,7 @@ def declare(tx: Tx, profile: str, declaration: Declaration, agent: str | None, *
         session_id=declaration.session_id,
         kind=declaration.kind,
         agent=agent if agent is not None or known is None else known.agent,
-        destination=declaration.destination,
+        destination=None if place is None else moving.place_now(tx, profile, place),
         user_id=declaration.user_id,
         parent=declaration.parent,
         parent_turn=parent_turn,

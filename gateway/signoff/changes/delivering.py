@@ -6,7 +6,7 @@ from datetime import datetime
 
 from signoff.changes import alike, ending
 from signoff.changes.asking import deadline
-from signoff.changes.common import NEW, attached, copies_of, earliest, followers, plus
+from signoff.changes.common import NEW, attached, copies_of, earliest, followers, plus, unsure
 from signoff.changes.copies import new_card, new_word
 from signoff.ids import row_id
 from signoff.lifecycle import DELIVERY, apply
@@ -53,6 +53,24 @@ def closed(row: ApprovalRequest) -> bool:
     return row.outcome != "approved" or alike.at_rest(row)
 
 
+def speaks(row: ApprovalRequest) -> bool:
+    """Whether its card asks, or tells of a run that is to start or goes on: where it is lost, people miss it."""
+    under_way = row.outcome == "approved" and any(state in ("none", "claimed") for state in alike.states_of(row))
+    return row.outcome is None or under_way or unsure(row)
+
+
+def asks_on(row: ApprovalRequest) -> bool:
+    """Whether people are needed for it, or will be should its run be lost: it waits, or is a kept action that has not
+    ended."""
+    return row.outcome is None or (row.stages is not None and speaks(row))
+
+
+def card_anew(row: ApprovalRequest, lost: Copy, place: Destination, now: datetime) -> Copy:
+    """The card once more, for one that is lost. That of an approval is sent too, since it stood already."""
+    card = new_card(row_id(), row, place, now, NEW)
+    return card if row.outcome is None else replace(card, shown_version=max(lost.shown_version, 0))
+
+
 def delivered(tx: Tx, row: ApprovalRequest, destination: Destination) -> ApprovalRequest:
     """The first sent copy starts the window of the leader and of those that wait with it."""
     places = row.delivered_to if destination in row.delivered_to else (*row.delivered_to, destination)
@@ -88,12 +106,17 @@ def not_sent(tx: Tx, row: ApprovalRequest | None, first_attempt_at: datetime | N
 
 
 def give_up(
-    tx: Tx, row: ApprovalRequest | None, error: str, fallback: Destination | None, by: Destination | None
+    tx: Tx,
+    row: ApprovalRequest | None,
+    error: str,
+    fallback: Destination | None,
+    by: Destination | None,
+    lost: Copy | None = None,
 ) -> None:
     """The place `by` refused a card of `row` for good; None where it was lost otherwise. When every copy was refused
     and nobody else can answer, the card goes to `fallback`; when that was tried too, or there is none, nobody was
-    asked."""
-    if row is None or row.outcome is not None or may_reach(tx, row):
+    asked. A kept action goes on to ask there, where `lost` is its card."""
+    if row is None or not (asks_on(row) if lost is not None else row.outcome is None) or may_reach(tx, row):
         return
     if fallback is None or fallback in row.destinations:
         if row.stages is None:
@@ -104,7 +127,12 @@ def give_up(
     own = row.destinations[0] if row.destinations else None
     moved = replace(row, destinations=(*row.destinations, fallback), delivery_error=error, refused_by=by)
     tx.put(moved)
-    tx.put(replace(new_card(row_id(), moved, fallback, tx.now, NEW), note=str(own) if own else None))
+    card = (
+        card_anew(moved, lost, fallback, tx.now)
+        if lost is not None
+        else new_card(row_id(), moved, fallback, tx.now, NEW)
+    )
+    tx.put(replace(card, note=str(own) if own else None))
     if own is not None:
         # A place that refused the card may still take a word; one that is gone refuses it too, and nothing is lost.
         tx.put(new_word(row_id(), moved, own, fallback, tx.now))

@@ -8,6 +8,7 @@ when it is rendered; only what each revision counted is kept, on the listed copi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Literal
 
 from msgspec import Struct
@@ -98,6 +99,12 @@ def gather(
     return Gathered(digest.copy_id, frozenset(names), frozenset(unfit))
 
 
+def fits(tx: Tx, copy_id: str) -> bool:
+    """Whether this card may be listed in its place."""
+    copy = tx.get(Copy, copy_id)
+    return copy is not None and _may_list(tx, copy, copy.destination)
+
+
 def _may_list(tx: Tx, copy: Copy, place: Destination) -> bool:
     if copy.kind != "card" or copy.state != "queued" or copy.digest is not None or copy.due_at is None:
         return False
@@ -154,7 +161,7 @@ def leased(tx: Tx, digest: Copy, listed: tuple[Listed, ...], lease_s: float) -> 
     post = digest.state == "queued"
     taken = []
     for each in listed:
-        copy = _faced(each.copy, each.row, revision)
+        copy = _faced(each.copy, each.row, revision, tx.now)
         if post:
             first = copy.first_attempt_at or tx.now
             copy = replace(copy, state=state_after(copy, "lease"), limited=False, first_attempt_at=first)
@@ -175,13 +182,13 @@ def leased(tx: Tx, digest: Copy, listed: tuple[Listed, ...], lease_s: float) -> 
     return held, tuple(taken)
 
 
-def _faced(copy: Copy, row: ApprovalRequest, revision: int) -> Copy:
+def _faced(copy: Copy, row: ApprovalRequest, revision: int, now: datetime) -> Copy:
     last = copy.faces[-1] if copy.faces else None
     if row.outcome is not None:
         return copy
     if last and last.revision >= copy.valid_from and (last.upto, last.shown) == (row.last_follow_no, row.waiters):
         return copy
-    face = Face(max(revision, copy.valid_from), row.last_follow_no, row.waiters)
+    face = Face(max(revision, copy.valid_from), row.last_follow_no, row.waiters, now if last else None)
     return replace(copy, faces=(*copy.faces, face))
 
 

@@ -104,6 +104,13 @@ def actors(found: tuple[Grant, ...]) -> tuple[Actor, ...]:
     )
 
 
+def used(tx: Tx, found: tuple[Grant, ...]) -> None:
+    """Count that grants answered a question, in the commit that keeps the answer."""
+    for each in found:
+        grant = tx.get(Grant, joined(each.profile, each.grant_id)) or each
+        tx.put(replace(grant, uses=grant.uses + 1, used_at=tx.now))
+
+
 def covered_by(grant: Grant) -> Covered:
     """How wide a grant is, to be kept on what it answers: it may be gone when that is read."""
     return Covered(grant.scope, grant.label, grant.expires_at)

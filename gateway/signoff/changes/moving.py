@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from signoff.changes.common import NEW
-from signoff.changes.copies import new_card
-from signoff.changes.delivering import row_of
-from signoff.ids import row_id
-from signoff.model import Copy, Destination, Session, replace
+from signoff.changes.delivering import card_anew, row_of, speaks
+from signoff.model import Copy, Destination, Note, Session, replace
 from signoff.ports import Tx
 from signoff.rows import joined, place_key
 
@@ -14,9 +11,11 @@ from signoff.rows import joined, place_key
 def move_chat(tx: Tx, profile: str, platform: str, old_chat: str, new_chat: str, *, told: bool = False) -> None:
     """A chat got a new id: unsent copies go there, open cards are posted anew, each once, and its sessions are there.
 
-    `told`: the platform says so by itself, which is rare. The sessions of threads in which nothing is open are looked
-    for then too, among all of the profile.
+    The new id is kept, since an agent may go on naming its session's place by the old one. `told`: the platform says so
+    by itself, which is rare. The sessions of threads in which nothing is open are looked for then too, among all of the
+    profile.
     """
+    tx.put(Note(name=_note_name(profile, platform, old_chat), value=new_chat))
     anew: set[tuple[str, Destination]] = set()
     places = {Destination(platform, old_chat)}
     for copy in tx.find(Copy, "open_chat", joined(profile, platform, old_chat)):
@@ -28,17 +27,27 @@ def move_chat(tx: Tx, profile: str, platform: str, old_chat: str, new_chat: str,
             continue
         tx.put(replace(copy, state="failed", due_at=None, error="the chat moved"))
         row = row_of(tx, copy)
-        if copy.kind == "card" and row is not None and row.outcome is None and (row.request_id, place) not in anew:
+        if copy.kind == "card" and row is not None and speaks(row) and (row.request_id, place) not in anew:
             anew.add((row.request_id, place))
             moved = tuple(place if d == copy.destination else d for d in row.destinations)
             tx.put(replace(row, destinations=moved))
-            tx.put(new_card(row_id(), row, place, tx.now, NEW))
+            tx.put(card_anew(row, copy, place, tx.now))
     if told:
         sessions = tx.find(Session, "profile", profile)
     else:
         sessions = [each for place in places for each in tx.find(Session, "place", place_key(profile, place))]
     for session in sessions:
         _move_session(tx, session, platform, old_chat, new_chat)
+
+
+def place_now(tx: Tx, profile: str, place: Destination) -> Destination:
+    """The place under the id that its chat has now. A chat moves once: a supergroup stays one."""
+    moved = tx.get(Note, _note_name(profile, place.platform, place.chat_id))
+    return place if moved is None else replace(place, chat_id=moved.value)
+
+
+def _note_name(profile: str, platform: str, old_chat: str) -> str:
+    return f"moved:{joined(profile, platform, old_chat)}"
 
 
 def _move_session(tx: Tx, session: Session, platform: str, old_chat: str, new_chat: str) -> None:

@@ -16,7 +16,16 @@ from msgspec import Struct
 from signoff.changes import alike, delivering, digests, drilling
 from signoff.changes.common import FINAL, NEW, OTHER, RUNNING_AFTER_S, UNDO_AFTER_S, emit, plus, show, unsure
 from signoff.changes.copies import new_card
-from signoff.changes.delivering import closed, delivered, learned_state, lost_state, next_try, row_of, state_after
+from signoff.changes.delivering import (
+    card_anew,
+    closed,
+    delivered,
+    learned_state,
+    lost_state,
+    next_try,
+    row_of,
+    state_after,
+)
 from signoff.changes.digests import REPOST_AFTER_S, Listed, Versions
 from signoff.ids import row_id
 from signoff.model import ApprovalRequest, Copy, CopyState, Destination, Face, Posted, replace
@@ -128,7 +137,8 @@ def _step(tx: Tx, copy: Copy, row: ApprovalRequest | None, resend: frozenset[str
 def _wanted(tx: Tx, copy: Copy, row: ApprovalRequest | None) -> bool:
     """Whether what is queued still has something to say."""
     if row is not None:
-        return row.outcome is None or _asks_anew(copy, row)
+        anew = copy.kind == "card" and copy.shown_version >= 0  # it is lost where it stood
+        return row.outcome is None or anew or _asks_anew(copy, row)
     return copy.kind in ("note", "catch_up") or digests.panel_lives(tx, copy)
 
 
@@ -150,7 +160,7 @@ def _leased(copy: Copy, row: ApprovalRequest | None, now: datetime, lease_s: flo
     return replace(
         copy,
         state=state,
-        faces=_faces(copy, row),
+        faces=_faces(copy, row, now),
         lease_until=until,
         due_at=until,
         attempts=copy.attempts + 1,
@@ -159,7 +169,7 @@ def _leased(copy: Copy, row: ApprovalRequest | None, now: datetime, lease_s: flo
     )
 
 
-def _faces(copy: Copy, row: ApprovalRequest | None) -> tuple[Face, ...]:
+def _faces(copy: Copy, row: ApprovalRequest | None, now: datetime) -> tuple[Face, ...]:
     """A new face when what the buttons mean has changed: first shown, taken over, or another number of followers."""
     if copy.kind != "card" or row is None or row.outcome is not None:
         return copy.faces or (Face(0),)
@@ -169,7 +179,7 @@ def _faces(copy: Copy, row: ApprovalRequest | None) -> tuple[Face, ...]:
     if last and last.revision >= copy.valid_from and (last.upto, last.shown) == (row.last_follow_no, row.waiters):
         return copy.faces
     revision = max(last.revision + 1 if last else 0, copy.valid_from)
-    return (*copy.faces, Face(revision, row.last_follow_no, row.waiters))
+    return (*copy.faces, Face(revision, row.last_follow_no, row.waiters, now if last else None))
 
 
 def _doubt(tx: Tx, copy: Copy, row: ApprovalRequest | None) -> None:
@@ -351,6 +361,19 @@ def put_off(tx: Tx, copy_id: str, until: datetime, error: str | None, *, limited
     )
 
 
+def without(tx: Tx, copy_id: str, unfit: frozenset[str]) -> None:
+    """Take these off a digest that surely was not sent; each goes by itself. The digest waits again with the others."""
+    digest = tx.get(Copy, copy_id)
+    if digest is None or digest.state != "sending":
+        return
+    left = tuple(name for name in digest.listed if name not in unfit)
+    digests.put_back(tx, digest, None, limited=False)
+    for each in digests.entries(tx, digest):
+        if each.copy.copy_id in unfit and each.copy.state == "queued":
+            tx.put(replace(each.copy, digest=None, due_at=tx.now))
+    tx.put(replace(digest, state=state_after(digest, "retry"), lease_until=None, due_at=tx.now, listed=left))
+
+
 def unreachable(tx: Tx, copy_id: str, error: str) -> None:
     """Surely not sent: tried again with growing waits, and the request gives up 15 s after the first attempt."""
     copy = tx.get(Copy, copy_id)
@@ -382,7 +405,7 @@ def not_edited(tx: Tx, copy_id: str, error: str) -> None:
 
 
 def gone(tx: Tx, copy_id: str, error: str, *, fallback: Destination | None = None) -> None:
-    """The message to edit does not exist any more: a question that still waits is posted anew in its place."""
+    """The message to edit does not exist any more: what still needs people is posted anew in its place."""
     copy = tx.get(Copy, copy_id)
     if copy is None:
         return
@@ -390,8 +413,8 @@ def gone(tx: Tx, copy_id: str, error: str, *, fallback: Destination | None = Non
         digests.gone(tx, copy, error, fallback)
         return
     row = row_of(tx, copy)
-    if copy.kind == "card" and copy.state == "sent" and row is not None and row.outcome is None:
-        tx.put(new_card(row_id(), row, copy.destination, tx.now, NEW))
+    if copy.kind == "card" and copy.state == "sent" and row is not None and (row.outcome is None or unsure(row)):
+        tx.put(card_anew(row, copy, copy.destination, tx.now))
     refused(tx, copy_id, error, fallback=fallback)
 
 
@@ -407,7 +430,8 @@ def refused(tx: Tx, copy_id: str, error: str, *, fallback: Destination | None = 
         return
     tx.put(replace(copy, state=lost_state(copy), due_at=None, lease_until=None, error=error))
     if copy.kind == "card":
-        delivering.give_up(tx, row_of(tx, copy), error, fallback, copy.destination if by_platform else None)
+        by = copy.destination if by_platform else None
+        delivering.give_up(tx, row_of(tx, copy), error, fallback, by, copy if copy.state == "sent" else None)
 
 
 def doubtful(tx: Tx, copy_id: str) -> None:

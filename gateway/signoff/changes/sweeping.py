@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from signoff.changes import bypassing, claiming, delivering, ending, expiring, sending, staging, stopping
 from signoff.changes.bypassing import Bypass
 from signoff.changes.common import followers, plus, unsure
-from signoff.model import ApprovalRequest, Card, Notifier, Session, Turn, replace
+from signoff.model import ApprovalRequest, Card, Copy, Notifier, Session, Turn, replace
 from signoff.ports import Tx
 from signoff.rows import request_key
 from signoff.settings import SessionSettings
@@ -115,9 +115,16 @@ SHOWN_FROM = timedelta(seconds=5)
 """Cards tell a deadline that moved by more than this anew; a quick restart does not edit them all."""
 
 
-def shift(tx: Tx, requests: Iterable[str], turns: Iterable[str], notifiers: Iterable[str], by: timedelta) -> int:
+def shift(
+    tx: Tx,
+    requests: Iterable[str],
+    turns: Iterable[str],
+    notifiers: Iterable[str],
+    by: timedelta,
+    copies: Iterable[str] = (),
+) -> int:
     """Move every deadline on by the time in which no gateway was up, so that agents find their requests pending and a
-    tap made meanwhile counts; returns how many requests moved."""
+    tap made meanwhile counts; returns how many requests moved. By a negative time where the clock was set back."""
     count = 0
     for key in requests:
         row = tx.get(ApprovalRequest, key)
@@ -131,7 +138,7 @@ def shift(tx: Tx, requests: Iterable[str], turns: Iterable[str], notifiers: Iter
             }
             moved = replace(row, **times)
             tx.put(moved)
-            if row.outcome is None and row.leader_id is None and by > SHOWN_FROM:
+            if row.outcome is None and row.leader_id is None and abs(by) > SHOWN_FROM:
                 sending.touch(tx, moved)
             count += 1
     for key in turns:
@@ -142,4 +149,9 @@ def shift(tx: Tx, requests: Iterable[str], turns: Iterable[str], notifiers: Iter
         notifier = tx.get(Notifier, key)
         if notifier is not None and notifier.gone_at is not None:
             tx.put(replace(notifier, gone_at=notifier.gone_at + by))
+    for key in copies:
+        copy = tx.get(Copy, key)
+        if copy is not None and copy.due_at is not None:
+            lease = copy.lease_until + by if copy.lease_until is not None else None
+            tx.put(replace(copy, due_at=copy.due_at + by, lease_until=lease))
     return count

@@ -113,7 +113,7 @@ async def asked(place: Place, wish: Wish, action: Action) -> AsyncIterator[tuple
         session_id = wish.session_id
         own = wish.to is not None or not session_id or await _strange(client, session_id)
         if own or not session_id:
-            session_id = one_question_session(_asker())
+            session_id = one_question_session(_asker(), os.path.basename(working_folder() or ""), socket.gethostname())
             await client.session(session_id, kind=_kind(wish), destination=wish.to)
         elif session_id != os.environ.get("SIGNOFF_SESSION_ID"):
             await _declared(client, session_id, wish)
@@ -205,6 +205,10 @@ def told(record: ApprovalRecord) -> str:
 def _mend(record: ApprovalRecord) -> str:
     if record.repeat_of is not None and sys.stderr.isatty():  # an agent that reads it is to leave it
         return f"`signoff approve {record.short_id} --choice ask_again` lets it be asked again."
+    if record.outcome == "notify_failed":
+        return "`signoff doctor` says what keeps messages from being taken there."
+    if record.outcome == "timeout" and sys.stderr.isatty():
+        return "Ask again with --timeout to wait longer; `signoff doctor` says whether people can be reached."
     settings = [who.setting or "" for who in record.decided_by]
     if record.outcome == "blocked" and record.kind == "api" and any(UNATTENDED_MODE in each for each in settings):
         return "There is no place to ask: set approvals.fallback_destination, or name one with --to."

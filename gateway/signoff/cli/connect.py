@@ -15,8 +15,10 @@ from msgspec import Struct
 from signoff.client import Client
 from signoff.client._link import OnOutage
 from signoff.client.client import DEFAULT_URL
-from signoff.config import Location, find_config, locate
+from signoff.config import Location, find_config, load_policy, locate
 from signoff.errors import GatewayUnreachable, SignoffError
+from signoff.loopback import from_here
+from signoff.visible import visible
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -61,7 +63,7 @@ class Place(Struct, frozen=True, kw_only=True):
             return f"{gateway.console_url.rstrip('/')}/console"
         if not gateway.console or not gateway.port:
             return None
-        host = "127.0.0.1" if gateway.host in ("0.0.0.0", "::", "") else gateway.host  # noqa: S104  # any of its own
+        host = from_here(gateway.host)
         return f"http://{f'[{host}]' if ':' in host else host}:{gateway.port}/console"
 
     def client(self, patience_s: float, on_outage: OnOutage | None = None) -> Client:
@@ -98,6 +100,21 @@ def reachable(place: Place) -> bool:
         return not place.by_url or place.location().gateway.admin_socket.exists()
     except SignoffError:
         return False
+
+
+def warn_unknown(place: Place, principal: str | None) -> None:
+    """Say on standard error where the settings name people and this is none of them. Where they name nobody, and for
+    settings that are not here, any name will do."""
+    if principal is None or place.by_url:
+        return
+    try:
+        profile = load_policy(place.config or find_config()).profiles.get(place.profile or "default")
+    except SignoffError:
+        return
+    if profile is not None and profile.principals and principal not in profile.principals:
+        known = ", ".join(sorted(profile.principals))
+        text = f"{principal!r} is no principal of the settings (there are: {known})"
+        click.echo(visible(f"signoff: {text}; the record will name them so. Add [principals.{principal}]."), err=True)
 
 
 def placed(command: Callable[Concatenate[Place, P], T]) -> Callable[P, T]:

@@ -9,7 +9,7 @@ import aiohttp
 import click
 import msgspec
 
-from signoff.cli.connect import Place, placed
+from signoff.cli.connect import Place, placed, warn_unknown
 from signoff.cli.output import put_json
 from signoff.config import Location
 from signoff.errors import ConfigError, GatewayUnreachable, InvalidInput
@@ -25,6 +25,7 @@ def console(place: Place, principal: str | None, view: bool) -> None:
     """Print a link that logs one person in to the web console. It works once, within 10 minutes."""
     if not view and not principal:
         raise click.UsageError("name the person with --principal, or add --view for somebody who only looks")
+    warn_unknown(place, principal)
     made = asyncio.run(_made(place.location(), place.profile or "default", {"principal": principal, "view": view}))
     if place.as_json:
         put_json({"url": made["url"]})

@@ -8,15 +8,19 @@ import click
 
 from signoff.changes.grants import time_box
 from signoff.cli.connect import Place, placed, with_client
-from signoff.cli.output import json_object, left, put_json, put_rows
+from signoff.cli.output import Shown, Suggested, json_object, left, put_json, put_rows
 from signoff.cli.summaries import summary
+from signoff.client import ApprovalRecord, Client
 from signoff.errors import AlreadyResolved, Conflict
+from signoff.ids import called
 
 _GIVING = {"WHAT": 30, "SESSION": 0, "AGENT": 0}
 """What a narrow terminal cuts or leaves out; `why` and --json tell the rest."""
 ASK_AGAIN = "ask_again"
 _APPROVING = ("once", "once_all", "session", "always", ASK_AGAIN, "accept")
 """`accept` is the word for a tool server's question."""
+_KEPT = "kept: "
+"""Marks an action that nobody waits for: a yes has it run."""
 _ANSWERS = f"{', '.join(_APPROVING)} or a time box from 1m to 24h such as 30m"
 
 
@@ -33,11 +37,17 @@ def pending(place: Place, session_id: str | None) -> None:
         put_json({"object": "list", "data": records, "next": None})
         return
     rows = [
-        (each.short_id, summary(each), each.session_id, each.agent or "", each.severity, left(each.expires_at))
+        (each.short_id, _what(each), called(each.session_id), each.agent or "", each.severity, left(each.expires_at))
         for each in records
     ]
     heads = ("ID", "WHAT", "SESSION", "AGENT", "SEVERITY", "EXPIRES IN")
     put_rows(heads, rows, empty="Nothing waits for an answer.", giving=_GIVING)
+    if any(each.stages for each in records):
+        click.echo(f"{_KEPT}its executor runs it as soon as it is approved.")
+
+
+def _what(record: ApprovalRecord) -> str:
+    return Shown(f"{_KEPT}{summary(record)}") if record.stages else summary(record)
 
 
 class Choice(click.ParamType):  # type: ignore[type-arg]  # generic only in newer versions of click
@@ -67,13 +77,15 @@ class Choice(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
     help="once, once_all, session, always, or such as 30m. ask_again decides nothing: it ends a denial.",
 )
 @click.option("--content", help="What is filled into the fields of a tool server's question, a JSON object.")
+@click.option("--opened", is_flag=True, help="You open the page that a tool server's question names.")
 @placed
-def approve(place: Place, request_id: str, choice: str, content: str | None) -> None:
+def approve(place: Place, request_id: str, choice: str, content: str | None, opened: bool) -> None:
     """Approve a request by its id."""
     context = click.get_current_context()
     if context.args:
         raise click.UsageError(f"Got {context.args[0]!r} beside the id. An answer is given with --choice: {_ANSWERS}")
-    _decide(place, request_id, choice, None, None if content is None else json_object(content, "--content"))
+    given = None if content is None else json_object(content, "--content")
+    _decide(place, request_id, choice, None, given, unseen=not opened and choice != ASK_AGAIN)
 
 
 @click.command()
@@ -86,10 +98,23 @@ def deny(place: Place, request_id: str, reason: tuple[str, ...]) -> None:
 
 
 def _decide(
-    place: Place, request_id: str, choice: str, reason: str | None, content: dict[str, Any] | None = None
+    place: Place,
+    request_id: str,
+    choice: str,
+    reason: str | None,
+    content: dict[str, Any] | None = None,
+    *,
+    unseen: bool = False,
 ) -> None:
+    """`unseen`: it is a yes, and nobody said that they open a page that it is about."""
+
+    async def work(client: Client) -> ApprovalRecord:
+        if unseen:
+            await _check_page(client, request_id)
+        return await client.decide(request_id, choice, reason, content=content)
+
     try:
-        record = with_client(place, lambda client: client.decide(request_id, choice, reason, content=content))
+        record = with_client(place, work)
     except AlreadyResolved as error:
         winner: dict[str, Any] = error.facts.get("approval") or {}
         how = winner.get("user_summary")
@@ -99,7 +124,21 @@ def _decide(
     elif choice == ASK_AGAIN:
         click.echo(f"{record.short_id}: this may be asked again. Nothing was approved.")
     else:
-        click.echo(f"{record.short_id}: {record.user_summary or record.outcome or 'recorded; it still waits'}")
+        told = record.user_summary or record.outcome or "recorded; it still waits"
+        if record.stages and record.outcome == "approved":
+            told += f". It was kept: executor {record.executor} runs it now, once; `signoff actions` tells how it goes."
+        click.echo(f"{record.short_id}: {told}")
+
+
+async def _check_page(client: Client, request_id: str) -> None:
+    """Raise `Suggested` for a question about a page, with its whole address: a yes says that the person opens it."""
+    record = await client.get(request_id)
+    if record.pending and record.action.get("url"):
+        card = await client.card(request_id)
+        raise Suggested(
+            f"{record.short_id} asks you to open {card.page}. Approving it says that you do. Open it, then type",
+            f"signoff approve {record.short_id} --opened",
+        )
 
 
 @click.command()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import click
 from msgspec import Struct
 
 from signoff.allowlist_file import KEYS, AllowlistError, AllowlistFile, allowlist_path
 from signoff.cli.connect import Place, placed, with_client
-from signoff.cli.output import Shown, left, put_json, put_rows
+from signoff.cli.output import Shown, left, put_json, put_rows, span_left
 from signoff.client import AllowlistRecord, Client, GrantRecord, SessionRecord
 from signoff.client.records import Who
 from signoff.display import shown
@@ -39,7 +41,7 @@ def grants(place: Place) -> None:
         lines = {"bypasses": found.bypassed, "allowlist": found.allowlist}
         put_json({"object": "list", "data": found.grants, "next": None, **lines})
         return
-    heads = ("GRANT", "SCOPE", "SESSION", "COVERS", "GIVEN FOR", "BY", "EXPIRES IN")
+    heads = ("GRANT", "SCOPE", "SESSION", "COVERS", "GIVEN FOR", "BY", "USED", "EXPIRES IN")
     put_rows(heads, [_row(row) for row in found.grants], empty="No grant is in force.")
     click.echo("")
     if found.bypassed:
@@ -53,7 +55,8 @@ def grants(place: Place) -> None:
     elif found.allowlist is None:
         click.echo(f"The allowlist is not listed here: {visible(found.where)}")
     else:
-        click.echo(f"The allowlist, {visible(found.where)}, allows nothing else.")
+        more = "no further line" if found.grants else "no line"
+        click.echo(f"The allowlist, {visible(found.where)}, has {more}.")
 
 
 async def _found(place: Place, client: Client) -> InAdvance:
@@ -97,8 +100,17 @@ def _row(grant: GrantRecord) -> tuple[str, ...]:
         grant.label,
         Shown(grant.shown),
         giver(grant.by),
+        _used(grant),
         left(grant.expires_at),
     )
+
+
+def _used(grant: GrantRecord) -> str:
+    """How often it answered, and how long ago it last did."""
+    if grant.used_at is None:
+        return ""
+    ago = span_left(max(0.0, (datetime.now(UTC) - grant.used_at).total_seconds()))
+    return f"{grant.uses}, {ago} ago"
 
 
 def giver(by: Who | None) -> str:

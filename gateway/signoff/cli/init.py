@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     help="Take over what Claude Code, Codex, opencode or hermes-agent allows and denies; `auto` looks for all of them.",
 )
 @click.option("--profile", default="default", show_default=True, help="The profile to import into.")
-@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@click.option("--force", is_flag=True, help="Replace a file that is there; it is kept beside, as .bak.")
 @click.option("--yes", is_flag=True, help="Ask nothing: take the options, and bind whoever sends the code.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; everything for people goes to standard error.")
 @click.option("--api-base-url", multiple=True, metavar="[PLATFORM=]URL", hidden=True, help="Another origin of an API.")
@@ -62,7 +62,7 @@ def init(
         return _import(given, config, yes=yes, as_json=as_json)
     from signoff.checkups import platforms as installed
     from signoff.cli.setting_up import SECRETS, SetUp, prepared
-    from signoff.setup.writing import check_free, text_of, write_all
+    from signoff.setup.writing import check_free, dropped, kept_aside, text_of, write_all
 
     logging.getLogger("signoff_adapters").addHandler(logging.NullHandler())
     known = tuple(name for name in installed() if name in SECRETS)
@@ -80,7 +80,11 @@ def init(
     with asyncio.Runner() as runner:
         made = SetUp(options, runner)
         choices = made.run()
+    aside = kept_aside(config) if force else None
     write_all({**choices.secret_files(folder), config: text_of(choices)}, replace=force)
+    if aside is not None:
+        lost = ", ".join(dropped(aside, config))
+        made.say(f"Kept: {aside}, the file that was here." + (f" Not taken over from it: {lost}." if lost else ""))
     load_config(config)
     made.say(f"Written: {config}. Next: `signoff serve`, then {made.afterwards}.")
     if as_json:

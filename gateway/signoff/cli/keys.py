@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import click
 
 from signoff.authorize import local_actor
 from signoff.cli.app import LazyGroup
-from signoff.cli.connect import ADMIN_PATIENCE_S, Place, placed
+from signoff.cli.connect import ADMIN_PATIENCE_S, Place, placed, warn_unknown
 from signoff.cli.output import put_json, put_rows
-from signoff.client import Client, KeyRecord
+from signoff.client import ApprovalRecord, Client, KeyRecord
 from signoff.clock import SystemClock
 from signoff.config import Location
-from signoff.errors import ConfigError, GatewayUnreachable
+from signoff.errors import ConfigError, GatewayUnreachable, SignoffError
 from signoff.keyring import rotate
 from signoff.keys import SCOPES, Keys
 from signoff.model import Key
@@ -54,6 +54,7 @@ def create(place: Place, scope: str, agent: str | None, principal: str | None) -
             made = await keys.create(profile, scope, agent=agent, principal=principal, by=_me())  # type: ignore[arg-type]  # click checked the scope
             return {"id": made.key.key_id, "key": made.text}
 
+    warn_unknown(place, principal)
     made = asyncio.run(go())
     if place.as_json:
         put_json({"id": made["id"], "key": made["key"]})
@@ -100,19 +101,37 @@ def list_keys(place: Place) -> None:
 def revoke_key(place: Place, key_id: str) -> None:
     """End an API key at once."""
 
-    async def go() -> None:
+    async def go() -> list[ApprovalRecord]:
         async with _client(place) as client:
             if client is not None:
                 await client.revoke_key(key_id)
-                return
+                with suppress(SignoffError):  # the key is revoked, whether or not more can be told
+                    return [] if place.as_json else await _orphans(client, key_id)
+                return []
         async with _on_store(place) as (keys, profile):
             await keys.revoke(profile, key_id, _me())
+        return []
 
-    asyncio.run(go())
+    orphans = asyncio.run(go())
     if place.as_json:
         put_json({"id": key_id, "revoked": True})
-    else:
-        click.echo(f"{key_id} is revoked.")
+        return
+    click.echo(f"{key_id} is revoked.")
+    if orphans:
+        agent, sessions = orphans[0].agent, sorted({each.session_id for each in orphans})
+        click.echo(
+            f"Questions of agent {agent} that still wait: {len(orphans)}. It has no key now, so nothing comes of their "
+            f"answers until it gets one. Withdraw them with {', '.join(f'`signoff stop {name}`' for name in sessions)}."
+        )
+
+
+async def _orphans(client: Client, key_id: str) -> list[ApprovalRecord]:
+    """What waits of the agent whose last key this was. Questions are an agent's, so they outlive a change of keys."""
+    keys = await client.keys()
+    agent = next((row.agent or f"key-{row.id}" for row in keys if row.id == key_id and row.scope == "agent"), None)
+    if agent is None or any(row.agent == agent and row.revoked_at is None for row in keys):
+        return []
+    return [each for each in await client.pending() if each.agent == agent]
 
 
 @click.command()

@@ -34,7 +34,7 @@ class Length(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
     def _bounds(self) -> str:
         if self._most_s is None:
             return "more than 0 seconds"
-        return f"{self._least_s:g} to {self._most_s:g} seconds"
+        return f"{self._least_s:g} to {self._most_s:,.10g} seconds"
 
 
 def seconds_of(text: str) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import textwrap
 from datetime import UTC, datetime
@@ -135,7 +136,8 @@ def _row(each: Passed) -> tuple[str, ...]:
 @click.argument("words", nargs=-1)
 @placed
 def list_rules(place: Place, words: tuple[str, ...]) -> None:
-    """List the rules in force, the floors first; only those whose key or sentence has one of the WORDS."""
+    """List the rules in force, the floors first. With WORDS only those about a program of that name or with one of them
+    in their key or sentence, first those that have it as a whole word."""
     from signoff.config import find_config, load_policy
     from signoff.policy import ruleset
 
@@ -144,8 +146,9 @@ def list_rules(place: Place, words: tuple[str, ...]) -> None:
     rules = profile.rules or ruleset.shipped()
     found = [("floor", rule) for rule in ruleset.floors().rules]
     found += [("own", rule) for rule in rules.own] + [("shipped", rule) for rule in rules.rules]
-    meant = [(origin, rule) for origin, rule in found if _meant(rule, words)]
-    told = {(origin, rule.key, rule.verdict, rule.sentence): _told(origin, rule) for origin, rule in meant}
+    meant = [(_fit(rule, words), origin, rule) for origin, rule in found]
+    meant = sorted((item for item in meant if item[0]), key=lambda item: -item[0])
+    told = {(origin, rule.key, rule.verdict, rule.sentence): _told(origin, rule) for _fit, origin, rule in meant}
     if place.as_json:
         put_json({"object": "list", "data": list(told.values()), "next": None})
         return
@@ -160,8 +163,13 @@ def list_rules(place: Place, words: tuple[str, ...]) -> None:
         click.echo("No rule is like that.")
 
 
-def _meant(rule: Rule, words: tuple[str, ...]) -> bool:
-    return not words or any(word.casefold() in f"{rule.key} {rule.sentence}".casefold() for word in words)
+def _fit(rule: Rule, words: tuple[str, ...]) -> int:
+    """2 where a rule has one of the words whole or speaks of a program of that name, 1 where it holds one, else 0."""
+    text = f"{rule.key} {rule.sentence}".casefold()
+    wanted = [word.casefold() for word in words]
+    if any(word in rule.programs or re.search(rf"(?<![^\W_]){re.escape(word)}(?![^\W_])", text) for word in wanted):
+        return 2
+    return int(not words or any(word in text for word in wanted))
 
 
 def _told(origin: str, rule: Rule) -> dict[str, Any]:

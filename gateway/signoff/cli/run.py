@@ -106,12 +106,13 @@ async def _run_once(
     try:
         code = await run_child(program, folder)
     except OSError as error:
-        await _report(client, record, "not_run", None)
+        done = await _report(client, record, "not_run", None)
         click.echo(f"signoff: {program[0]} cannot be started: {error.strerror}.", err=True)
-        return _CANNOT_START
-    done = await _report(client, record, "succeeded" if code == OK else "failed", code)
+        code = _CANNOT_START
+    else:
+        done = await _report(client, record, "succeeded" if code == OK else "failed", code)
     if place.as_json:
-        put_json(done or record)
+        put_json(record if done is None else done)
     return code
 
 

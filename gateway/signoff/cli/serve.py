@@ -59,13 +59,23 @@ async def _serve(config: Config) -> None:
         if addresses.hooks and config.webhooks:
             click.echo(f"hooks on {addresses.hooks}")
         sys.stdout.flush()
+        if config.gateway.console:
+            log.info("people answer in the web console too: `signoff console --principal NAME` prints a link to log in")
 
     await run_gateway(config, on_ready=ready, stop=stop)
 
 
 def _warn(config: Config) -> None:
-    """Say at the start what will keep people from deciding."""
+    """Say at the start what will keep people from deciding, and what others can reach."""
+    from signoff.doctoring.listening import reachable_findings
+    from signoff.doctoring.people import principal_findings
+
+    for found in reachable_findings(config):
+        log.warning("%s: %s %s", found.about, found.text, found.mend)
     for name, profile in config.profiles.items():
+        for found in principal_findings(profile):
+            section = "" if name == "default" else f"profiles.{name}."
+            log.warning("%s%s: %s %s", section, found.about, found.text, found.mend)
         for platform in profile.platforms:
             if not profile.approvers.get(platform):
                 prefix = "" if name == "default" else f"profiles.{name}."

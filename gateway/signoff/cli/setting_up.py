@@ -22,7 +22,7 @@ from signoff.ports import ChatAdapter, Introduction
 from signoff.settings import Profile
 from signoff.setup.binding import Candidate, await_code, tell
 from signoff.setup.code import VALID_FOR, Code, new_code
-from signoff.setup.secrets import Given, from_secret_file, from_variable, typed
+from signoff.setup.secrets import Given, check_shape, from_secret_file, from_variable, typed
 from signoff.setup.trying import examine, introduce, look_at, settings_of
 from signoff.setup.writing import Approver, Choices, PlatformChoice, check_free, secret_name
 from signoff.texts import Catalogue
@@ -145,7 +145,17 @@ class SetUp:
         return str(click.prompt(text, default=default, hide_input=hidden, err=self._options.to_stderr))
 
     def _confirm(self, text: str, *, default: bool = False) -> bool:
-        return click.confirm(text, default=default, err=self._options.to_stderr)
+        while True:
+            answer = click.prompt(
+                f"{text} [{'Y/n' if default else 'y/N'}]",
+                default="y" if default else "n",
+                show_default=False,
+                err=self._options.to_stderr,
+            )
+            word = str(answer).strip().lower()
+            if word in ("y", "yes", "n", "no"):
+                return word.startswith("y")
+            self.say("Answer y or n.")
 
     def _mended(self, attempt: Callable[[], T], *, answered: bool) -> T:
         """Do it until it works. `answered`: it asks in the terminal, so that another answer may be given at once."""
@@ -188,7 +198,10 @@ class SetUp:
 
     def _introduced(self, platform: str) -> PlatformChoice:
         """The secrets, tried at once."""
-        given = {name: self._secret(platform, name, asked) for name, asked in SECRETS[platform]}
+        given = {}
+        for name, asked in SECRETS[platform]:
+            given[name] = self._secret(platform, name, asked)
+            check_shape(platform, name, given[name])
         settings = {}
         if platform in self._options.api_base_url:
             settings["api_base_url"] = self._options.api_base_url[platform]

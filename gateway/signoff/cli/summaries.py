@@ -26,7 +26,8 @@ def summary(record: ApprovalRecord) -> Shown:
         words = ", ".join(f"{name}={_value(value)}" for name, value in given.items())
         return in_a_line(f"{action.get('name')}({words})")
     text = next((str(action[name]) for name in _TEXTS if isinstance(action.get(name), str)), record.description)
-    return in_a_line(text)
+    page = action.get("url")
+    return in_a_line(f"{text} (a page to open: {page})" if page else text)
 
 
 def in_a_line(text: str) -> Shown:

@@ -335,16 +335,6 @@ def _part(text: str) -> str:
 # --- what comes back ---------------------------------------------------------------------------
 
 
-def as_action(action: Action | Mapping[str, Any]) -> Action:
-    """An action from its Struct or from plain values; raises `InvalidInput`."""
-    if isinstance(action, Struct):
-        return action
-    try:
-        return msgspec.convert(action, Action)  # type: ignore[no-any-return]  # a union is a type here
-    except msgspec.ValidationError as error:
-        raise InvalidInput(f"The action cannot be understood: {error}.", param="action") from None
-
-
 def record(body: bytes) -> ApprovalRecord:
     """The approval in an answer. What only a client can know is never taken from it."""
     return unclaimed(parsed(body, ApprovalRecord))

@@ -90,7 +90,7 @@ class Asking:
     async def _checked(self, body: bytes) -> ApprovalRecord:
         record = _wire.record(body)
         if record.digest != self._question.digest:
-            await to_the_end(self._withdraw(), TAKE_BACK_S)
+            await to_the_end(self._withdraw(record.digest), TAKE_BACK_S)
             raise ClaimRefused(
                 "BLOCKED: digest_mismatch. This is not the action that was asked about. Do not run it.",
                 code="digest_mismatch",
@@ -123,7 +123,7 @@ class Asking:
     async def _take_back(self) -> None:
         """Withdraw the question; an approval that was claimed and will not be used is reported as not run."""
         try:
-            record = await self._withdraw()
+            record = await self._withdraw(self._question.digest)
             if record is not None and self._claiming and record.execution.state == "claimed":
                 question = self._question
                 # Only the holder of the claim gets it again; another process may have claimed this request.
@@ -132,12 +132,18 @@ class Asking:
         except SignoffError as error:
             log.info("request %s could not be withdrawn: %s", self._question.request_id, error.message)
 
-    async def _withdraw(self) -> ApprovalRecord | None:
-        """Cancel. The question may still be on its way to the gateway, so an unknown one is looked for again."""
+    async def _withdraw(self, digest: str) -> ApprovalRecord | None:
+        """Cancel what we asked, of that digest; another's question under the same id stays, and is None.
+
+        The question may still be on its way to the gateway, so an unknown one is looked for again.
+        """
+        question = self._question
         for _ in range(4):
             try:
-                body = await self._link.call(_wire.cancel(self._question.request_id, "withdrawn"))
-                return _wire.record(body)
+                record = _wire.record(await self._link.call(_wire.get(question.request_id)))
+                if (record.session_id, record.digest) != (question.session_id, digest):
+                    return None
+                return _wire.record(await self._link.call(_wire.cancel(question.request_id, "withdrawn")))
             except RequestNotFound:
                 await asyncio.sleep(_SHORT_PAUSE_S)
         return None

@@ -35,6 +35,7 @@ from signoff.destinations import parse_destination
 from signoff.digest import digest_of
 from signoff.elicitation import Elicited, taken
 from signoff.errors import InvalidInput, SignoffError, TurnEnded
+from signoff.expected import action_of
 from signoff.ids import ONE, new_id
 from signoff.model import Action, Elicitation, Operand
 from signoff.presence import JOBS
@@ -134,7 +135,7 @@ class Client(Actions, Allowlists):
         for `unreachable_after_s`, or one went away for longer than its turns can outlive it; `SessionNotFound`,
         `TurnNotFound`, `InvalidInput`, `IdempotencyConflict`, and `ClaimRefused` with the code `digest_mismatch`.
         """
-        checked = _wire.as_action(action)
+        checked = action_of(action)
         where = await self._asking(session_id, turn_id)
         machine = sockets.gethostname() if isinstance(host, UnsetType) else host
         question = Question(
@@ -194,7 +195,7 @@ class Client(Actions, Allowlists):
         request_id: str | None = None,
     ) -> Elicited:
         """Put a tool server's question to a person: `accept` with the content, `decline` where a person said no,
-        `cancel` for all else. `schema` is a flat JSON schema as MCP allows it; `url` is a page to open instead.
+        `cancel` with its `cause` for all else. `schema` is a flat JSON schema as MCP allows; `url` is a page to open.
 
         Raises what `request` raises, and `InvalidInput` for a form that nobody could fill in or a page that cannot be
         shown.
@@ -235,12 +236,12 @@ class Client(Actions, Allowlists):
         """What would become of an action if it were asked for now. Nobody is asked, and nothing is stored.
 
         Without a session (here, bound, or in SIGNOFF_SESSION_ID) it is judged as if somebody could answer. `host` is as
-        for `ask`: a denial holds for the same one. `explain` adds each command, rule and rung. Raises `InvalidInput`,
-        `SessionNotFound`.
+        for `request`: a denial holds for the same one. `explain` adds each command, rule and rung. Raises
+        `InvalidInput`, `SessionNotFound`.
         """
         where = await self._asking(session_id, turn_id)
         machine = sockets.gethostname() if isinstance(host, UnsetType) else host
-        call = _wire.check(_wire.as_action(action), where.session_id, where.turn_id, machine, explain=explain)
+        call = _wire.check(action_of(action), where.session_id, where.turn_id, machine, explain=explain)
         return _wire.parsed(await self._link.call(call), CheckRecord)
 
     async def get(self, request_id: str) -> ApprovalRecord:

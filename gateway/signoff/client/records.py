@@ -216,6 +216,9 @@ class GrantRecord(Struct, frozen=True, kw_only=True):
     by: Who | None = None
     created_at: datetime | None = None
     expires_at: datetime | None = None
+    uses: int = 0
+    """How many questions it answered."""
+    used_at: datetime | None = None
 
 
 class AllowlistRecord(Struct, frozen=True, kw_only=True):

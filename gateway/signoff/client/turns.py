@@ -118,10 +118,21 @@ class Turn:
 
 
 async def to_the_end(work: Coroutine[Any, Any, object], limit_s: float) -> None:
-    """Do `work`, also where the caller was cancelled, for at most `limit_s`; what it raises is only logged."""
+    """Do `work`, also where the caller was cancelled, for at most `limit_s`; what it raises is only logged. It goes on
+    alone when the caller is cancelled once more."""
     task = asyncio.create_task(work)
+    _cleaning.add(task)
+    task.add_done_callback(_cleaned)
     done, _ = await asyncio.wait({task}, timeout=limit_s)
     if not done:
         task.cancel()
-    elif (error := task.exception()) is not None:
+
+
+_cleaning: set[asyncio.Task[object]] = set()
+"""What is under way; the loop alone would not keep it alive."""
+
+
+def _cleaned(task: asyncio.Task[object]) -> None:
+    _cleaning.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None:
         log.warning("cleaning up failed: %s", error)

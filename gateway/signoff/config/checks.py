@@ -18,6 +18,7 @@ from signoff.changes.expiring import zone_of
 from signoff.changes.grants import time_box
 from signoff.destinations import parse_destination
 from signoff.errors import InvalidInput
+from signoff.loopback import is_loopback
 from signoff.model import Destination
 from signoff.policy.ruleset import RuleSet, problems_of, shipped
 
@@ -83,7 +84,7 @@ def seconds(least: float, most: float) -> Check:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise Wrong(f"must be a number of seconds without quotes or unit, not {shown(value)}; for example 300")
         if math.isnan(value) or not least <= value <= most:
-            raise Wrong(f"must be {least:g} to {most:g} seconds, not {shown(value)}")
+            raise Wrong(f"must be {least:g} to {most:,.10g} seconds, not {shown(value)}")
         return float(value)
 
     return check
@@ -302,16 +303,9 @@ def hook_address(value: Any) -> str:
         raise Wrong('must be an address such as "https://audit.example.org/signoff"')
     if parts.username is not None or parts.password is not None:
         raise Wrong("must not carry a user or a password; the signature proves who sends")
-    if parts.scheme == "http" and not _on_this_machine(parts.hostname or ""):
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
         raise Wrong("must begin with https:// where it leads away from this machine: it tells what agents do")
     return word
-
-
-def _on_this_machine(name: str) -> bool:
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"
 
 
 def hook_secret(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 from collections.abc import Iterable, Mapping
@@ -251,7 +252,8 @@ def _own_paths(gateway: GatewaySettings, file: Path | None) -> tuple[str, ...]:
     """The gateway's own files, which no action may touch."""
     paths = [str(gateway.state_dir), str(gateway.token_key_file)]
     if file is not None:
-        paths.append(str(file))
+        # And what `signoff init --force` kept of it, which may hold the same secrets.
+        paths += [str(file), *map(str, sorted(file.parent.glob(f"{glob.escape(file.name)}.bak*")))]
     parts = urlsplit(gateway.store)
     if parts.scheme == "sqlite":
         database = "/" + unquote(parts.path).lstrip("/")

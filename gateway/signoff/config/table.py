@@ -87,7 +87,8 @@ def _grant(name: str, what: str) -> Setting:
 GATEWAY: tuple[Setting, ...] = (
     Setting(
         name="gateway.host",
-        doc="The address the API listens on: a host name or IP address.",
+        doc="The address the API listens on: a host name or IP address. The API has no TLS of its own, so one that "
+        "other machines reach is for a proxy with https.",
         check=checks.host,
         default="127.0.0.1",
     ),
@@ -291,7 +292,8 @@ PROFILE: tuple[Setting, ...] = (
     ),
     Setting(
         name="agents.<name>.kinds",
-        doc="The kinds of sessions this agent may declare.",
+        doc="The kinds of sessions this agent may declare. Without being listed: `child`, and `cron`, `webhook`, "
+        "`worker` and `single_query` while the mode of that kind is `deny`.",
         check=checks.many(checks.one_of(*get_args(SessionKind)), '["api", "chat"]'),
         shape="list",
         default=_AGENT.kinds,

@@ -26,6 +26,9 @@ class Beside(Struct, frozen=True, kw_only=True):
     executors: dict[str, Any] = {}
     """Those that approved actions wait for and no gateway has, by `profile/name`."""
 
+    unasked: dict[str, str] = {}
+    """The profiles in which no place could ask anybody, and why."""
+
     def receives(self, profile: str, platform: str) -> bool:
         """Whether it holds the way in of that platform."""
         return f"{profile}/{platform}" in self.platforms
@@ -45,7 +48,11 @@ class Beside(Struct, frozen=True, kw_only=True):
 
 
 def running_findings(beside: Beside) -> Iterator[Finding]:
-    """Whether the gateway's loops do their work. While its store fails, that alone is told, by the store's own line."""
+    """Whether the gateway's loops do their work, and somebody could be asked. While its store fails, that alone is
+    told, by the store's own line."""
+    for profile, why in beside.unasked.items():
+        text = f"No place of profile {profile} can ask anybody now: {why}."
+        yield Finding.warning("asking", text, "Mend that, or name a place in the console, such as console:main.")
     if not beside.failing or beside.store.get("status") != "ok":
         yield Finding.fine("running", "A gateway runs and answers on its local socket.")
         return
@@ -71,4 +78,11 @@ async def ask_gateway(config: Config) -> Beside | None:
         failing=parts.get("failing") or {},
         hooks=parts.get("hooks", {}),
         executors=parts.get("executors", {}),
+        # Of a profile without a platform the report says so itself.
+        unasked={name: why for name, why in parts.get("unasked", {}).items() if _has_platform(config, name)},
     )
+
+
+def _has_platform(config: Config, name: str) -> bool:
+    profile = config.profiles.get(name)
+    return profile is not None and bool(profile.platforms)

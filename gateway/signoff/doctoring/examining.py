@@ -16,8 +16,8 @@ from signoff.doctoring.beside import Beside, ask_gateway, running_findings
 from signoff.doctoring.clocks import clock_finding
 from signoff.doctoring.files import file_findings
 from signoff.doctoring.hooks import hook_findings, reach_findings
-from signoff.doctoring.listening import port_findings
-from signoff.doctoring.people import approver_finding
+from signoff.doctoring.listening import port_findings, reachable_findings
+from signoff.doctoring.people import approver_finding, principal_findings
 from signoff.doctoring.programs import program_findings
 from signoff.doctoring.rows import Row, rows_of
 from signoff.doctoring.storing import serving_findings, shared_findings, store_findings
@@ -46,8 +46,10 @@ async def examine(config: Config, *, reach: bool = False) -> list[Row]:
         rows += rows_of("store", serving_findings(beside.store))
         rows += rows_of("gateway", absent_findings(beside.executors))
     rows += rows_of("gateway", shared_findings(config))
+    rows += rows_of("gateway", reachable_findings(config))
     for profile in config.profiles.values():
         part = "gateway" if profile.name == "default" else profile.name
+        rows += rows_of(part, principal_findings(profile))
         rows += rows_of(part, program_findings(profile))
         rows += rows_of(part, hook_findings(profile, None if beside is None else beside.hooks))
         rows += rows_of(part, await reach_findings(profile) if reach else ())
@@ -67,7 +69,12 @@ def _no_platform(config: Config) -> Finding:
     places = [profile.approvals.fallback_destination for profile in config.profiles.values()]
     if config.gateway.console and all(place is not None and place.platform == CONSOLE for place in places):
         return Finding.fine(about, "No chat is configured: questions go to the web console.")
-    mend = "Add one with `signoff init --force`." if config.file else "Make a configuration: `signoff init`."
+    mend = "Make a configuration: `signoff init`."
+    if config.file:
+        chat = "add a section such as [platforms.telegram] (`signoff init --show telegram` tells how to make its bot)"
+        mend = f"{chat[:1].upper()}{chat[1:]}."
+        if config.gateway.console:
+            mend = f'Set approvals.fallback_destination = "{CONSOLE}:main" to ask in the web console, or {chat}.'
     return Finding.warning(about, "No platform is configured, so nobody is asked in a chat.", mend)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from signoff.config import Config
 from signoff.config.sources import from_file
 from signoff.config.table import PROFILE
 from signoff.errors import ConfigError
+from signoff.folder import user_name
 from signoff.ports import Finding
 from signoff.stores.open import shared
 
@@ -61,12 +63,18 @@ def _folder(folder: Path) -> Finding:
     about = "state folder"
     if not folder.exists():
         parent = existing(folder)
-        if not os.access(parent, os.W_OK | os.X_OK):
+        if not takes_files(parent):
             return Finding.problem(
-                about, f"{folder} cannot be made: {parent} is not writable for us.", "Set gateway.state_dir elsewhere."
+                about, f"{folder} cannot be made: {parent} takes nothing of ours.", "Set gateway.state_dir elsewhere."
             )
         return Finding.fine(about, f"{folder} is made at the first start.")
     return _private(folder, about, "gateway.state_dir")
+
+
+def takes_files(folder: Path) -> bool:
+    """Whether we may put files there. Root may write everywhere, and yet /proc and its like, without any size, take
+    nothing."""
+    return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK) and shutil.disk_usage(folder).total > 0
 
 
 def _allowlist(path: Path) -> Finding:
@@ -102,8 +110,8 @@ def _private(path: Path, about: str, setting: str) -> Finding:
     if facts.st_uid != os.geteuid():
         return Finding.problem(
             about,
-            f"{path} belongs to user {facts.st_uid}, and this process runs as user {os.geteuid()}.",
-            f"Run as user {facts.st_uid}, or set {setting} to one of your own.",
+            f"{path} belongs to user {(owner := user_name(facts.st_uid))}, and this is user {user_name(os.geteuid())}.",
+            f"Run it as that user (sudo -u {owner} signoff ...), or set {setting} to one of your own.",
         )
     if stat.S_IMODE(facts.st_mode) & _GROUP_AND_OTHERS:
         mode = "700" if path.is_dir() else "600"

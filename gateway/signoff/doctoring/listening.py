@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 
 from signoff.config import Config
+from signoff.loopback import is_loopback, is_signoff
 from signoff.ports import Finding
 
 
@@ -16,6 +17,17 @@ def port_findings(config: Config) -> Iterator[Finding]:
     yield _free(settings.host, settings.port, "port")
     if config.webhooks:
         yield _free(settings.hooks_host, settings.hooks_port, "hooks port")
+
+
+def reachable_findings(config: Config) -> Iterator[Finding]:
+    """A warning where other machines can call the API, which has no TLS of its own."""
+    host = config.gateway.host
+    if not is_loopback(host):
+        yield Finding.warning(
+            "gateway.host",
+            f"{host} lets other machines call the API, whose keys and log-ins then cross the network unencrypted.",
+            "Let a proxy with https alone reach it, or set it to 127.0.0.1 (docs/security.md).",
+        )
 
 
 def _free(host: str, port: int, about: str) -> Finding:
@@ -29,11 +41,14 @@ def _free(host: str, port: int, about: str) -> Finding:
     except socket.gaierror:
         return Finding.problem(about, f"{host} is no address of this machine.", f"Set {name[:-4]}host.")
     except OSError as error:
-        return _taken(error, where, about, name)
+        return _taken(error, where, about, name, ours=error.errno == errno.EADDRINUSE and is_signoff(host, port))
     return Finding.fine(about, f"{where} is free." if port else f"{host}: any free port is taken.")
 
 
-def _taken(error: OSError, where: str, about: str, name: str) -> Finding:
+def _taken(error: OSError, where: str, about: str, name: str, *, ours: bool) -> Finding:
+    if ours:
+        text = f"Another Signoff gateway, with a state folder of its own, listens on {where}."
+        return Finding.problem(about, text, f"Stop that one, name its settings with --config, or set {name}.")
     if error.errno == errno.EADDRINUSE:
         return Finding.problem(about, f"Another program listens on {where}.", f"Stop it, or set {name}.")
     if error.errno == errno.EACCES:

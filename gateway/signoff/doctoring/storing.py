@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import stat
@@ -13,7 +12,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from signoff.config import Config
-from signoff.doctoring.files import existing
+from signoff.doctoring.files import existing, takes_files
 from signoff.errors import StoreError
 from signoff.ports import Finding
 from signoff.stores.migrate import identify, migrations
@@ -42,8 +41,13 @@ def store_findings(config: Config) -> Iterator[Finding]:
         yield Finding.fine(_ABOUT, f"{scheme}:// is looked at by the gateway itself when it starts.")
         return
     path = sqlite_path(config.gateway.store)
-    yield _file(path) if path.exists() else _place(path)
-    yield disk_finding(shutil.disk_usage(existing(path.parent)).free, path.parent)
+    folder = existing(path.parent)
+    if not path.exists() and not takes_files(folder):
+        text = f"{path} cannot be made: {folder} takes nothing of ours."
+        yield Finding.problem(_ABOUT, text, "Set gateway.store elsewhere; by default it is in gateway.state_dir.")
+        return
+    yield _file(path) if path.exists() else Finding.fine(_ABOUT, f"{path} is made at the first start.")
+    yield disk_finding(shutil.disk_usage(folder).free, path.parent)
 
 
 def serving_findings(store: dict[str, Any]) -> Iterator[Finding]:
@@ -94,15 +98,6 @@ def _database(url: str) -> Iterator[Finding]:
         )
         return
     yield from database_findings(url)
-
-
-def _place(path: Path) -> Finding:
-    folder = existing(path.parent)
-    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        return Finding.problem(
-            _ABOUT, f"{path} cannot be made: {folder} is not writable for us.", "Set gateway.store elsewhere."
-        )
-    return Finding.fine(_ABOUT, f"{path} is made at the first start.")
 
 
 def _file(path: Path) -> Finding:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -15,6 +14,7 @@ from signoff.hooks.signing import signed
 from signoff.loopback import leads_away
 from signoff.ports import Clock
 from signoff.settings import HookSettings
+from signoff.unreached import why_unreached
 
 WITHIN_S = 10.0
 """How long a receiver may take; it should store the message and answer."""
@@ -50,17 +50,17 @@ class Poster:
         try:
             async with asyncio.timeout(self._within_s):
                 status, answer, wanted = await self._post(message_id, body, read)
-            retry_after_s = _seconds_until(wanted, self._clock.now())
+            retry_after_s = _seconds_until(wanted, self._clock.wall())
             ok, detail = 200 <= status < 300, f"HTTP {status}"
         except TimeoutError:
             ok, detail = False, f"no answer within {self._within_s:g} s"
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            ok, detail = False, _reason(error)[:200]
+            ok, detail = False, why_unreached(error)[:200]
         seconds = time.perf_counter() - began
         return Posted(ok=ok, detail=detail, seconds=seconds, retry_after_s=retry_after_s, answer=answer)
 
     async def _post(self, message_id: str, body: bytes, read: bool) -> tuple[int, bytes, str]:
-        headers = signed(self._hook.secret, message_id, int(self._clock.now().timestamp()), body)
+        headers = signed(self._hook.secret, message_id, int(self._clock.wall().timestamp()), body)
         headers |= {"Content-Type": "application/json", "User-Agent": "signoff"}
         async with self._session().post(self._hook.url, data=body, headers=headers, allow_redirects=False) as response:
             answer = await response.content.read(MAX_ANSWER_BYTES) if read else b""
@@ -80,28 +80,6 @@ class Poster:
                 trust_env=away, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
             )
         return self._http
-
-
-def _reason(error: Exception) -> str:
-    """What kept a message from being taken, in plain words."""
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        why = getattr(error.certificate_error, "verify_message", "") or "it does not fit"
-        return f"the certificate of {error.host}:{error.port} is not trusted: {why}"
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return f"the name {error.host} cannot be resolved"
-    if isinstance(error, aiohttp.ClientConnectorSSLError):
-        why = str(getattr(error.os_error, "reason", None) or "no handshake").replace("_", " ").lower()
-        return f"{error.host}:{error.port} does not speak TLS: {why}"
-    if isinstance(error, aiohttp.ClientConnectorError):
-        return f"nothing answers at {error.host}:{error.port}: {_why(error.os_error)}"
-    if isinstance(error, aiohttp.ServerDisconnectedError | ConnectionResetError):
-        return "the connection was closed without an answer"
-    return f"the connection failed: {str(error) or type(error).__name__}"
-
-
-def _why(error: OSError) -> str:
-    """The system's own words, but those of several addresses that were tried are not gathered."""
-    return os.strerror(error.errno).lower() if error.errno else str(error.strerror or error)
 
 
 def _seconds_until(wanted: str, now: datetime) -> float | None:

@@ -14,6 +14,7 @@ from aiohttp.web_request import BaseRequest
 from msgspec import Struct
 
 from signoff import aside
+from signoff.decision_log import RefusedCalls
 from signoff.endings import forbids, refused_message
 from signoff.errors import ClaimRefused, InvalidInput, SignoffError
 from signoff.lifecycle import IllegalTransition
@@ -55,6 +56,7 @@ class Api:
         self._hosts = hosts
         self._router = Router(door.routes)
         self._telemetry = door.core.telemetry
+        self._refusals = RefusedCalls()
 
     async def handle(self, request: BaseRequest) -> web.StreamResponse:
         """Answer one request."""
@@ -89,6 +91,9 @@ class Api:
     async def _refused(self, call: Call, error: SignoffError) -> web.Response:
         code = code_of(error)
         self._telemetry.http_error(code)
+        if error.status in (401, 403):
+            what = f"{call.request.method} {call.request.rel_url.raw_path[:100]}"
+            self._refusals.tell(code, what, None if is_local(call.request) else call.request.remote)
         if error.status >= 500:
             log.error("server.failed: %s: %s", code, error)
         row = error.facts.get("row")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
-from typing import Any, Literal, get_args
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from signoff.errors import InvalidInput, NotFound, SignoffError
+from signoff.expected import fields_at, problem
 from signoff.record import Approval
 
 ErrorType = Literal[
@@ -142,51 +142,24 @@ def facts_of(error: SignoffError) -> ErrorFacts:
 
 # --- what msgspec found wrong, in our words ------------------------------------------------------
 
-_PATH = re.compile(r" - at `(?:key in )?\$\.?([^`]*)`$")
-_UNKNOWN = re.compile(r"^Object contains unknown field `(.*?)`", re.DOTALL)
-_MISSING = re.compile(r"^Object missing required field `(.*?)`", re.DOTALL)
+_UNKNOWN = re.compile(r"^object contains unknown field `(.*?)`", re.DOTALL)
+_MISSING = re.compile(r"^object missing required field `(.*?)`", re.DOTALL)
 
 
 def invalid(error: msgspec.ValidationError, struct: type[Struct], where: str = "body") -> InvalidInput:
     """The error for input of a wrong form; an unknown field is answered with the nearest one there is."""
-    text = str(error)
-    at = _PATH.search(text)
-    path = at[1] if at else ""
-    plain = text[: at.start()] if at else text
-    for pattern, sentence in ((_UNKNOWN, _unknown), (_MISSING, _missing)):
-        found = pattern.match(plain)
+    path, said = problem(error, struct)
+    for pattern in (_UNKNOWN, _MISSING):
+        found = pattern.match(said)
         if found:
             param = f"{path}.{found[1]}" if path else found[1]
-            return InvalidInput(sentence(param, struct), param=param[:200])
-    return InvalidInput(f"{path or f'The {where}'}: {plain[:1].lower()}{plain[1:]}.", param=path or None)
+            missing = pattern is _MISSING
+            told = f"{param} is missing." if missing else _unknown(param, found[1], fields_at(struct, path))
+            return InvalidInput(told, param=param[:200])
+    return InvalidInput(f"{path or f'The {where}'}: {said}.", param=path or None)
 
 
-def _missing(param: str, _struct: type[Struct]) -> str:
-    return f"{param} is missing."
-
-
-def _unknown(param: str, struct: type[Struct]) -> str:
-    name = param.rpartition(".")[2]
-    known = sorted(set(_fields(struct, "." in param)))
-    near = difflib.get_close_matches(name[:100], known, 1, 0.5)
+def _unknown(param: str, name: str, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(name[:100], known, 1)
     hint = f"Did you mean {near[0]}?" if near else f"Known here: {', '.join(known) or 'none'}."
     return f"There is no field {param[:200]!r}. {hint}"
-
-
-def _fields(kind: Any, inner: bool) -> Iterator[str]:
-    """The field names of a Struct, or of those inside it."""
-    for field in msgspec.structs.fields(kind):
-        if not inner:
-            yield field.encode_name
-            continue
-        for part in _structs_in(field.type):
-            yield from _fields(part, inner=False)
-            yield from _fields(part, inner=True)
-
-
-def _structs_in(kind: Any) -> Iterator[type[Struct]]:
-    if isinstance(kind, type) and issubclass(kind, Struct):
-        yield kind
-        return
-    for part in get_args(kind):
-        yield from _structs_in(part)

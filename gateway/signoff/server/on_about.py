@@ -56,10 +56,9 @@ def _told(who: Caller, parts: dict[str, Any]) -> dict[str, Any]:
     """A key is told of its own profile's platforms and hooks; whoever reached the local socket runs them all."""
     if who.key_id is None:
         return parts
-    own = f"{who.profile}/"
     return {
-        part: {name: each for name, each in facts.items() if name.startswith(own)}
-        if part in ("platforms", "hooks", "executors")
+        part: {name: each for name, each in facts.items() if name.partition("/")[0] == who.profile}
+        if part in ("platforms", "hooks", "executors", "unasked")
         else facts
         for part, facts in parts.items()
     }
@@ -109,7 +108,7 @@ ROUTES: tuple[Route, ...] = (
         handler=_ready,
         answer=Ready,
         statuses=(200, 503),
-        text="200 once the store serves and every platform had its first round, else 503.",
+        text="200 while the store serves and no loop keeps failing, once every platform had its first round; else 503.",
     ),
     route(
         name="health_detailed",

@@ -15,7 +15,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from signoff.errors import ConfigError
-from signoff.loopback import is_loopback
+from signoff.loopback import is_loopback, is_signoff
 from signoff.server.app import Api, Pages
 from signoff.server.backlog import Backlog
 from signoff.server.bounds import Bounds
@@ -164,6 +164,8 @@ async def _listen(stack: AsyncExitStack, server: BoundedServer, host: str, port:
     except (OSError, OverflowError) as error:
         number = getattr(error, "errno", None)
         why = os.strerror(number) if number is not None and number > 0 else str(error)
+        if number == errno.EADDRINUSE and await asyncio.to_thread(is_signoff, host, port):
+            raise ConfigError(f"Another Signoff gateway listens on {host}:{port}; stop it, or set {setting}.") from None
         raise ConfigError(f"{host}:{port} cannot be listened on: {why}. Set {setting}.") from None
     stack.push_async_callback(_closed, listener)
     address = listener.sockets[0].getsockname()

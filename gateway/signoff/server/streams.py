@@ -29,6 +29,8 @@ QUEUE_CHANGES = 1024
 QUEUE_BYTES = 4 * 1024**2
 """As much of them at most, which is four questions of the largest size."""
 PAGE = 100
+SESSIONS_KNOWN = 4096
+"""Of so many sessions it is remembered whose they are, for each stream of an agent."""
 
 
 class Stream:
@@ -131,7 +133,11 @@ class Stream:
         known = self._own.get(event.session_id)
         if known is None:
             session = await self._core.store.get(Session, session_key(event.profile, event.session_id))
-            known = session is not None and session.agent == self.who.agent
+            if session is None:
+                return False  # whoever declares it later will see what is about it then
+            known = session.agent == self.who.agent
+            if len(self._own) >= SESSIONS_KNOWN:
+                self._own.clear()
             self._own[event.session_id] = known
         return known
 
@@ -189,6 +195,7 @@ class Streams:
     def close(self) -> None:
         """End every stream."""
         self._unsubscribe()
+        self._core.listening.remove(self.listens)
         for streams in self._open.values():
             for stream in streams:
                 stream.end()

@@ -129,6 +129,10 @@ class GrantView(_Out, frozen=True, kw_only=True):
     request_id: str
     created_at: datetime
     expires_at: datetime | None
+    uses: int
+    """How many questions it answered."""
+    used_at: datetime | None
+    """When it last did."""
     revoked_at: datetime | None
     revoked_by: Actor | None
 
@@ -319,6 +323,8 @@ def grant_view(row: Grant) -> GrantView:
         request_id=row.request_id,
         created_at=row.created_at,
         expires_at=row.expires_at,
+        uses=row.uses,
+        used_at=row.used_at,
         revoked_at=row.revoked_at,
         revoked_by=row.revoked_by,
     )

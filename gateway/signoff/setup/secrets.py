@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -11,6 +12,13 @@ from msgspec import Struct
 
 from signoff.config.secrets import Secret, read_secret_file
 from signoff.errors import ConfigError
+
+_SHAPES: dict[tuple[str, str], tuple[re.Pattern[str], str]] = {
+    ("telegram", "token"): (re.compile(r"\d+:\S+"), "it is a number, a colon and letters, as @BotFather shows it"),
+    ("slack", "bot_token"): (re.compile(r"xoxb-\S+"), "it begins with xoxb-"),
+    ("slack", "app_token"): (re.compile(r"xapp-\S+"), "it begins with xapp-"),
+}
+"""What is known of a token's form; Discord does not tell its own."""
 
 
 class Given(Struct, frozen=True, kw_only=True):
@@ -33,6 +41,14 @@ def from_secret_file(path: str) -> Given:
     """The secret in a file; raises `ConfigError` as for any secret file."""
     whole = Path(path).expanduser().absolute()
     return Given(value=Secret(read_secret_file(whole, "The secret")), kind="file", source=str(whole))
+
+
+def check_shape(platform: str, name: str, given: Given) -> None:
+    """Raise `ConfigError` for what cannot be such a token, before anything is sent: it may be another secret."""
+    form, told = _SHAPES.get((platform, name), (None, ""))
+    if form is not None and form.fullmatch(given.value) is None:
+        where = f"in {given.source}" if given.source else "there"
+        raise ConfigError(f"What stands {where} is not this token of {platform.capitalize()}: {told}.")
 
 
 def typed(answer: str, environ: Mapping[str, str] | None = None) -> Given:

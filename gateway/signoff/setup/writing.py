@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import secrets
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from signoff.config.sources import from_file
 from signoff.config.table import GATEWAY, PROFILE
 from signoff.errors import ConfigError
 from signoff.setup.secrets import Given
@@ -133,6 +135,37 @@ def check_free(path: Path, *, replace: bool) -> None:
     folder = next(each for each in path.absolute().parents if each.exists())
     if not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
         raise ConfigError(f"{path} cannot be written: {folder} takes no file; name another place with --config.")
+
+
+def kept_aside(path: Path) -> Path | None:
+    """Keep the file that is about to be replaced under a name of its own beside it, `.bak` or `.bak2` and so on; None
+    where there is none. Raises `ConfigError`."""
+    for number in itertools.count(1):
+        aside = path.with_name(f"{path.name}.bak{number if number > 1 else ''}")
+        try:
+            # A second name for the same file: as private as it was, and whole at every moment.
+            os.link(path, aside)
+        except FileNotFoundError:
+            return None
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be kept as {aside}: {error.strerror}; move it away yourself.") from None
+        return aside
+    return None
+
+
+def dropped(before: Path, after: Path) -> list[str]:
+    """The settings of one file that another does not have with the same value. Of a file that is none, nothing."""
+    try:
+        old, new = from_file(before), from_file(after)
+    except ConfigError:
+        return []
+    return [
+        ".".join(path)
+        for path, found in old.items()
+        if found.value != {} and (path not in new or new[path].value != found.value)
+    ]
 
 
 def write_private(path: Path, text: str, *, replace: bool) -> None:

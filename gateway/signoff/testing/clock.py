@@ -25,12 +25,29 @@ class FakeClock:
 
     def __init__(self, start: datetime = START) -> None:
         self._now = start
+        self._leapt = timedelta(0)
+        self._start = start
         self._sleepers: list[tuple[datetime, int, asyncio.Future[None]]] = []
         self._order = count()
 
     def now(self) -> datetime:
         """The instant it stands at."""
         return self._now
+
+    def wall(self) -> datetime:
+        """The same instant."""
+        return self._now
+
+    def passed(self) -> float:
+        """Seconds by which it was advanced."""
+        return (self._now - self._start - self._leapt).total_seconds()
+
+    async def leap(self, seconds: float) -> None:
+        """Be ahead by `seconds` at once, as a clock that was set or a machine that slept; who was to wake meanwhile
+        wakes now."""
+        self._leapt += timedelta(seconds=seconds)
+        self._now += timedelta(seconds=seconds)
+        await self.advance(0)
 
     async def sleep_until(self, when: datetime) -> None:
         """Return once the clock was moved to `when` or beyond."""

@@ -44,6 +44,7 @@ class Absent(World):
             adapters,
             down=timedelta(seconds=down_s),
             listening=(lambda profile, agent: self.reading,),
+            on_defect=lambda: self.defects.append(1),
         )
         maker = Maker(store, clock, self.signer, {"fake": self.chat.info}, console)
         self.dispatcher._maker = maker

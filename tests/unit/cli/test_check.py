@@ -30,7 +30,7 @@ def test_the_tree_comes_with_explain(front: Front) -> None:
 
 def test_people_read_the_sentence_the_tree_and_the_rung(front: Front) -> None:
     lines = front("check", "sudo rm -rf build").splitlines()
-    assert lines[0] == "ask (high): Runs with the administrator's rights."
+    assert lines[0] == "ask (high): Runs with the administrator's rights, and deletes folders and everything in them."
     assert lines[1:5] == [
         "1 sudo",
         "  ask privilege.root: runs with the administrator's rights",

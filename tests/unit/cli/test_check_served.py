@@ -77,9 +77,8 @@ async def test_why_of_a_request(front: Front, served: World) -> None:
     agent, _ = await served.pair()
     row = await agent.ask(action={"kind": "command", "command": "sudo rm -rf build"})
     lines = (await told(front, "why", row["short_id"].lower())).splitlines()
-    assert lines[0] == (
-        f"{row['short_id']} (high): Runs with the administrator's rights (rule privilege.root, delete.recursive)"
-    )
+    assert lines[0].startswith(f"{row['short_id']} (high): Runs with the administrator's rights, and deletes folders ")
+    assert lines[0].endswith(" (rule privilege.root, delete.recursive)")
     assert "  1.1 rm -rf build" in lines
     assert "    ask delete.recursive: deletes folders and everything in them" in lines
     assert lines[-1] == "Decided by the rung person."
@@ -116,6 +115,42 @@ async def test_why_says_what_was_answered(front: Front, served: World) -> None:
     assert lines[-2:] == ["Decided by the rung person.", "Denied by ann, not run: “keep the build”."]
     row = await agent.ask(action=RM)
     assert (await agent("GET", f"/v1/approvals/{row['request_id']}/why")).body["answer"] != ""  # denied a moment ago
+
+
+async def test_a_page_is_approved_by_whoever_says_that_they_open_it(front: Front, served: World) -> None:
+    agent, _ = await served.pair()
+    page = "https://auth.example.com/authorize?client_id=signoff&state=ghp_0123456789abcdefghijABCDEFGHIJ012345"
+    row = await agent.ask(action={"kind": "elicitation", "server": "jira", "message": "Please log in.", "url": page})
+    short = row["short_id"]
+    assert "Please log in. (a page to open: https://auth.example.com/authorize?" in await told(front, "pending")
+    for choice in ("once", "accept"):
+        out = await told(front, "approve", short, "--choice", choice, code=2)
+        assert f"{short} asks you to open {page}. Approving it says that you do. Open it, then type:" in out
+        assert out.rstrip().endswith(f"signoff approve {short} --opened")
+    assert short in await told(front, "pending")
+    assert (await told(front, "approve", short, "--opened")).startswith(f"{short}: ")
+    assert "had already ended, nothing was changed" in await told(front, "approve", short, code=1)
+    declined = await agent.ask(action={"kind": "elicitation", "server": "jira", "message": "Once more.", "url": page})
+    assert (await told(front, "deny", declined["short_id"])).startswith(f"{declined['short_id']}: ")
+
+
+async def test_whoever_revokes_an_agents_last_key_is_told_of_its_open_questions(front: Front, served: World) -> None:
+    agent, _ = await served.pair()
+    await agent.ask()
+    await agent.ask(action={**RM, "command": "rm -rf dist"})
+    listed: Any = await asyncio.to_thread(lambda: front.json("key", "list"))
+    [first] = [row["id"] for row in listed["data"] if row["scope"] == "agent"]
+    second = (await asyncio.to_thread(lambda: front.json("key", "create", "--scope", "agent", "--agent", "builder")))[
+        "id"
+    ]
+    assert await told(front, "key", "revoke", first) == f"{first} is revoked.\n"
+    assert await told(front, "key", "revoke", second) == (
+        f"{second} is revoked.\n"
+        "Questions of agent builder that still wait: 2. It has no key now, so nothing comes of their answers until it "
+        "gets one. Withdraw them with `signoff stop s1`.\n"
+    )
+    assert "2 questions withdrawn" in await told(front, "stop", "s1")
+    assert await told(front, "key", "revoke", second) == f"{second} is revoked.\n"
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from signoff.cli.app import COMMANDS, _other_key, cli
 from signoff.cli.exits import code_of_record
 from signoff.client import ApprovalRecord, Who
 from signoff.errors import InsufficientScope, RequestNotFound, SignoffError, Unauthenticated
+from signoff.ids import called
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the gateway's socket and signals")
 
@@ -118,6 +119,19 @@ async def test_run_ends_as_the_command_did(shell: Shell, gateway: FakeGateway, s
 
 
 @pytest.mark.quick
+async def test_run_prints_the_record_of_what_ran(shell: Shell, gateway: FakeGateway) -> None:
+    gateway.outcome = "approved"
+    done = await shell("run", "--json", "--shell", "echo ran >&2; exit 3")
+    assert (done.code, done.err) == (3, "ran\n")
+    assert json.loads(done.out)["execution"]["exit_code"] == 3
+    (shell.folder / "odd").write_text("\0")
+    (shell.folder / "odd").chmod(0o755)
+    done = await shell("run", "--json", "./odd")
+    assert done.code == 126
+    assert json.loads(done.out)["execution"]["state"] == "not_run"
+
+
+@pytest.mark.quick
 @pytest.mark.parametrize(
     ("outcome", "code"), [("denied", 77), ("timeout", 77), ("blocked", 77), ("staged", 79), ("notify_failed", 75)]
 )
@@ -125,7 +139,8 @@ async def test_run_does_not_run_anything_else(shell: Shell, gateway: FakeGateway
     gateway.outcome = outcome
     done = await shell("run", "touch", "made")
     assert done.code == code
-    assert one_line(done) == f"BLOCKED: {outcome}."
+    mend = " `signoff doctor` says what keeps messages from being taken there." if outcome == "notify_failed" else ""
+    assert one_line(done) == f"BLOCKED: {outcome}.{mend}"
     assert not (shell.folder / "made").exists()
 
 
@@ -317,8 +332,11 @@ async def test_without_a_gateway(shell: Shell) -> None:
 async def test_pending_approve_and_deny(shell: Shell, gateway: FakeGateway) -> None:
     assert (await shell("pending")).out == "Nothing waits for an answer.\n"
     process = await shell.start("run", "--shell", "echo a\u202eb")
-    await gateway.asked()
+    asked = await gateway.asked()
     listed = (await shell("pending")).out
+    name = called(str(gateway.approvals[asked]["session_id"]))
+    assert name.startswith(f"{shell.folder.name[:19]}@"), "its folder and host, for people"
+    assert name in listed and "cli_" not in listed
     assert listed.splitlines()[0].split()[:2] == ["ID", "WHAT"]
     assert "echo a⟨U+202E⟩b" in listed
     assert [row["short_id"] for row in json.loads((await shell("pending", "--json")).out)["data"]] == ["K7M2Q"]

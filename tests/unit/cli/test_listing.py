@@ -89,6 +89,21 @@ async def test_what_waits_is_a_line_each(shell: Shell, gateway: FakeGateway) -> 
         assert (await shell.end(process)).code == 77
 
 
+@pytest.mark.quick
+async def test_a_kept_action_is_told_from_others(shell: Shell, gateway: FakeGateway) -> None:
+    process = await shell.start("ask", "--tool", "send_email")
+    asked = await gateway.asked()
+    kept = "kept: its executor runs it as soon as it is approved."
+    assert kept not in (await shell("pending")).out
+    gateway.approvals[asked] |= {"stages": "req_1", "executor": "mailer"}
+    listed = (await shell("pending")).out
+    assert "kept: send_email()" in listed and listed.rstrip().endswith(kept)
+    assert (await shell("approve", "K7M2Q")).out == (
+        "K7M2Q: Approved by Ana. It was kept: executor mailer runs it now, once; `signoff actions` tells how it goes.\n"
+    )
+    await shell.end(process)
+
+
 async def test_a_narrow_terminal_has_a_line_for_each_cell(shell: Shell, gateway: FakeGateway) -> None:
     wide, narrow = [await on_terminal(shell, columns, "grants", NO_COLOR="1") for columns in (120, 40)]
     assert unstyle(wide[0]).split()[0] == "GRANT" and wide[1].split()[0] == "G1"

@@ -150,6 +150,13 @@ def test_a_device_without_an_end_is_not_read(front: Front) -> None:
     assert "larger than 4 MiB" in front("check", "--config", "/dev/zero", "ls", code=2)
 
 
+def test_whole_words_and_programs_come_first(front: Front) -> None:
+    keys = [row["key"] for row in front.json("policy", "rules", "rm")["data"]]
+    assert keys.index("delete.recursive") < keys.index("floor.permissions_root"), "a word that only holds it is last"
+    assert keys[0] == "floor.delete_root"
+    assert keys == [row["key"] for row in front.json("policy", "rules", "RM", "no-such-word")["data"]]
+
+
 def test_the_list_of_rules_fits_a_terminal(front: Front) -> None:
     out = front("policy", "rules")
     assert max(len(line) for line in out.splitlines()) <= 80

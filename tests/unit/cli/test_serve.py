@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import aiohttp
 import pytest
 from tests.forked import Forked
 from tests.unit.cli.test_cli import Shell, one_line
@@ -117,4 +119,40 @@ async def test_an_empty_approver_list_is_told_and_a_dead_platform_does_not_stop_
     assert done.out.startswith("hooks on http://127.0.0.1:") is (mode == "webhook")
     assert done.code == 0
     assert "platforms.telegram.approvers is empty: nobody can decide there" in done.err
+    assert "`signoff console --principal NAME` prints a link to log in" in done.err
     assert "secret-token" not in done.err
+
+
+async def test_a_gateway_on_every_address_warns_and_hands_out_links_that_work(shell: Shell) -> None:
+    with (shell.folder / "signoff.toml").open("a") as file:
+        file.write('host = "0.0.0.0"\n[principals.ana]\naccounts = ["console:ana"]\n[agents.bot]\nacts_for = "anna"\n')
+    process = await shell.start("serve", "--config", "signoff.toml")
+    assert process.stdout is not None
+    async with asyncio.timeout(60):
+        line = (await process.stdout.readline()).decode()
+    assert line.startswith("listening on http://0.0.0.0:")
+    port = int(line.rpartition(":")[2])
+    link = await shell("console", "--principal", "ana")
+    stranger = await shell("console", "--principal", "zoe")
+    key = await shell("key", "create", "--scope", "approver", "--principal", "zoe")
+    async with aiohttp.ClientSession() as http, http.get(link.out.strip()) as page:
+        assert page.status == 200
+    asked = await shell("run", "--shell", "rm -rf /srv/hidden/build")
+    async with aiohttp.ClientSession(headers={"Authorization": "Bearer sk_hidden"}) as http:
+        for _ in range(3):
+            async with http.get(f"http://127.0.0.1:{port}/v1/capabilities") as refused:
+                assert refused.status == 401
+    process.send_signal(signal.SIGTERM)
+    served = await shell.end(process)
+    assert asked.code == 75
+    assert re.search(r" INFO signoff\.decisions: default: \w+ blocked by \S.* in ", served.err), served.err
+    assert "refused GET /v1/capabilities from 127.0.0.1: invalid_api_key\n" in served.err
+    assert "hidden" not in served.err
+    assert link.out.startswith(f"http://127.0.0.1:{port}/console/link/")
+    assert link.err == ""
+    for done in (stranger, key):
+        assert done.code == 0
+        assert one_line(done).startswith("'zoe' is no principal of the settings (there are: ana);")
+    assert "gateway.host: 0.0.0.0 lets other machines call the API" in served.err
+    assert "agents.bot.acts_for: It names 'anna', which is no principal of the settings (there are: ana)." in served.err
+    assert "profile default: no place can ask anybody now (no platform is set up" in served.err

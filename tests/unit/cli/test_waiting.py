@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import pty
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tests.unit.cli.test_cli import Shell, record
 from tests.unit.client.fake_gateway import FakeGateway
 
+from signoff.cli.asking import told
 from signoff.cli.waiting import answer_line, waiting_line
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="terminals and signals")
@@ -95,3 +98,13 @@ def test_where_it_is_answered_is_told() -> None:
     assert "`signoff console --principal NAME`" in typed
     assert "console" not in answer_line(record(short_id="K7M2Q", destinations=["telegram:5"]), page, commands=True)
     assert answer_line(record(short_id="K7M2Q"), page, commands=False) == ""
+
+
+@pytest.mark.parametrize(("live", "more"), [(True, True), (False, False)])
+def test_whoever_sits_at_a_terminal_is_told_what_to_do_after_a_timeout(
+    monkeypatch: pytest.MonkeyPatch, live: bool, more: bool
+) -> None:
+    monkeypatch.setattr(sys, "stderr", SimpleNamespace(isatty=lambda: live))
+    said = told(record(outcome="timeout", user_summary="Timeout after 5 min."))
+    assert said.startswith("Timeout after 5 min.")
+    assert ("Ask again with --timeout to wait longer" in said) is more

@@ -12,8 +12,8 @@ from typing import Any
 from aiohttp import web
 from tests.ports import free_port
 
-from signoff.client._wire import as_action
 from signoff.digest import digest_of
+from signoff.expected import action_of
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -30,6 +30,8 @@ class FakeGateway:
         self.seen: list[str] = []
         """`METHOD /path` of every request that was acted on."""
         self.lose: list[str] = []
+        self.arrived = 0
+        """How many questions have come, stored or not."""
         """Beginnings of `METHOD /path`: the next such request is acted on, and its answer lost."""
         self.fail: list[tuple[str, int]] = []
         """The next such request is answered with this status and not acted on."""
@@ -152,6 +154,8 @@ class FakeGateway:
 
     async def _submit(self, request: web.Request) -> web.Response:
         body = json.loads(await request.read())
+        self.arrived += 1
+        await self._tell()
         if self.late is not None:
             return await asyncio.shield(asyncio.ensure_future(self._store_late(self.late, body)))
         return self._store(body)
@@ -166,7 +170,7 @@ class FakeGateway:
             return error(404, "session_not_found", "No session with this id is known to this key.")
         known = self.approvals.get(request_id)
         if known is None:
-            digest = digest_of(as_action(body["action"]), body.get("host"))
+            digest = digest_of(action_of(body["action"]), body.get("host"))
             self.approvals[request_id] = {
                 "object": "signoff.approval",
                 "request_id": request_id,
@@ -189,7 +193,7 @@ class FakeGateway:
     async def _get(self, request: web.Request) -> web.Response:
         row = self._row(request)
         if row is None:
-            return error(404, "approval_not_found", "No approval request with this id.")
+            return self._unknown()
         wait_s = float(request.query.get("wait", 0))
         try:
             async with asyncio.timeout(wait_s), self.changed:
@@ -197,6 +201,11 @@ class FakeGateway:
         except TimeoutError:
             pass
         return web.json_response(row)
+
+    def _unknown(self) -> web.Response:
+        if self.late is not None:
+            self.late.set()
+        return error(404, "approval_not_found", "No approval request with this id.")
 
     async def _list(self, request: web.Request) -> web.Response:
         rows = [row for row in self.approvals.values() if row["status"] == "pending"]
@@ -209,9 +218,7 @@ class FakeGateway:
     async def _verb(self, request: web.Request) -> web.Response:
         row = self._row(request)
         if row is None:
-            if self.late is not None:
-                self.late.set()
-            return error(404, "approval_not_found", "No approval request with this id.")
+            return self._unknown()
         body = json.loads(await request.read())
         handler: Callable[[dict[str, Any], dict[str, Any]], web.Response] = getattr(
             self, f"_do_{request.match_info['verb']}"

@@ -77,10 +77,15 @@ async def test_grants_and_their_end(world: World) -> None:
     for row, scope in zip(rows, ("session", "always", "session", "30m"), strict=True):
         await world.type(f"/approve {row.short_id} {scope}")
         await world.clock.advance(0.01)
+    for _ in range(3):
+        await world.ask("deploy one")
+        await world.clock.advance(60)
+    await world.ask("deploy two", session="there")
     one, two, six, now = await world.broker.grants("default")
+    assert (one.uses, two.uses, six.uses) == (3, 1, 0)
     assert await world.type("/grants") == (
-        f"{one.grant_id} this session: deploy one · Ana 09:00 UTC · ends with it\n"
-        f"{two.grant_id} always: deploy two · Ana 09:00 UTC\n"
+        f"{one.grant_id} this session: deploy one · Ana 09:00 UTC · used 3 times, last 09:02 UTC · ends with it\n"
+        f"{two.grant_id} always: deploy two · Ana 09:00 UTC · used once, 09:03 UTC\n"
         f"{now.grant_id} until 09:30 UTC: deploy now · Ana 09:00 UTC\n"
         "/revoke <grant> ends one."
     )

@@ -122,7 +122,7 @@ MISTAKES = [
     (TELEGRAM + 'approvers = "123"\n', "must be a list in brackets"),
     ("[gateway]\nhost = 127\n", "must be text in quotes"),
     # impossible values
-    ("[approvals]\ntimeout_s = 0\n", "must be 1 to 3.1536e+07 seconds, not 0"),
+    ("[approvals]\ntimeout_s = 0\n", "must be 1 to 31,536,000 seconds, not 0"),
     ("[approvals]\ntimeout_s = nan\n", "seconds"),
     ("[approvals]\nmax_timeout_s = inf\n", "seconds"),
     ("[approvals]\nclaim_within_s = -5\n", "seconds, not -5"),
@@ -448,3 +448,12 @@ def test_a_check_answers_any_value(setting: object, value: object) -> None:
         setting.check(value)
     except Wrong as wrong:
         assert "\n" not in str(wrong)
+
+
+def test_what_init_kept_of_the_settings_is_the_gateways_own(tmp_path: Path) -> None:
+    (tmp_path / "signoff.toml").write_text("")
+    (tmp_path / "signoff.toml.bak").write_text("")
+    (tmp_path / "other.bak").write_text("")
+    own = load_config(tmp_path / "signoff.toml", {}).profile("default").own_paths
+    assert str(tmp_path / "signoff.toml.bak") in own
+    assert str(tmp_path / "other.bak") not in own

@@ -144,8 +144,15 @@ class World:
         self.sessions = Sessions(store, profiles, lambda _: served)
         maker = Maker(store, clock, signer, {"fake": self.chat.info})
         self.sent: Counter[tuple[str, str]] = Counter()
+        self.defects: list[int] = []
         self.dispatcher = HandDispatcher(
-            store, clock, {("default", "fake"): self.chat}, maker, self._count, fallbacks=fallbacks
+            store,
+            clock,
+            {("default", "fake"): self.chat},
+            maker,
+            self._count,
+            fallbacks=fallbacks,
+            on_defect=lambda: self.defects.append(1),
         )
         self.taps = Taps(self.broker, self.dispatcher, store, clock, signer, maker)
         self.sweeper = Sweeper(store, clock, self.broker.waiters, profiles=profiles, alone=alone)

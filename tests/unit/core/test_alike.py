@@ -55,6 +55,18 @@ async def test_the_card_counts_every_run(world: World, choice: str) -> None:
     assert "exit code" not in text, "no run's own result stands for all of them"
 
 
+async def test_no_card_says_that_one_runs_which_is_over_soon(world: World) -> None:
+    """An agent that reports one run after the other is between two of them for a moment only."""
+    leader, second = await approved(world, count=2)
+    await started(world, leader, second)
+    await world.broker.result("default", leader.request_id, "not_run")
+    await world.flush()
+    assert "running" not in (await world.card(leader)).text
+    await world.broker.result("default", second.request_id, "not_run")
+    await world.flush()
+    assert (await second_line(world, leader)).startswith("Not run: "), "the last one is told at once"
+
+
 async def test_the_card_is_closed_only_when_no_run_is_left(world: World) -> None:
     leader, second, third = await approved(world)
     await started(world, leader, second, third)
@@ -173,7 +185,7 @@ def test_a_digest_counts_every_run_too() -> None:
     digest = make_copy("d" * 16, kind="digest", request_id=None)
     card = digest_card(digest, listed, Facts(now=T0, title=str), SIGNER, max_units=2000, attach=True, file=None)
     lines = ["".join(span.text for span in block.spans) for block in card.blocks]
-    assert "Succeeded 2, failed 1, running 1." in lines
+    assert "⚠️ Succeeded 2, failed 1, running 1." in lines
 
 
 async def test_a_followers_own_record_tells_its_own_run(world: World) -> None:

@@ -14,9 +14,9 @@ import rfc8785
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from signoff.broker import decode_action
 from signoff.digest import digest_of
 from signoff.errors import InvalidInput
+from signoff.expected import action_of
 from signoff.model import Command, Tool
 
 PAGE = (Path(__file__).parents[3] / "docs" / "digest.md").read_text(encoding="utf-8")
@@ -34,14 +34,14 @@ def test_the_page_has_its_vectors() -> None:
 def test_vectors(name: str, canonical: str, digest: str) -> None:
     assert hashlib.sha256(canonical.encode()).hexdigest() == digest
     sent = json.loads(canonical)
-    assert digest_of(decode_action(sent["action"]), sent["host"]) == digest
+    assert digest_of(action_of(sent["action"]), sent["host"]) == digest
 
 
 def test_order_of_keys_and_what_was_left_out_do_not_matter() -> None:
     one = digest_of(Tool(name="t", arguments={"a": 1, "b": {"c": 2, "d": 3}}), None)
     assert digest_of(Tool(name="t", arguments={"b": {"d": 3, "c": 2}, "a": 1}), None) == one
     assert digest_of(Command(command="ls", cwd=None, env=None, operands=()), None) == digest_of(
-        decode_action({"kind": "command", "command": "ls"}), None
+        action_of({"kind": "command", "command": "ls"}), None
     )
 
 
@@ -59,7 +59,7 @@ def test_order_of_keys_and_what_was_left_out_do_not_matter() -> None:
 )
 def test_everything_that_will_be_used_counts(other: dict[str, Any]) -> None:
     plain = digest_of(Command(command="ls"), None)
-    assert digest_of(decode_action(other), None) != plain
+    assert digest_of(action_of(other), None) != plain
     assert digest_of(Command(command="ls"), "") != plain
 
 

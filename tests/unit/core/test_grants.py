@@ -237,3 +237,40 @@ async def test_a_row_of_before_names_the_grant_and_its_giver(world: World) -> No
     row = await world.submit("deploy x")
     old = replace(row, covered=None)
     assert user_summary(old, world.clock.now()) == f"Approved by grant {grant_id} (“Ann” [fake 1])."
+
+
+async def uses(world: World) -> dict[str, int]:
+    """How often each live grant answered, by what it was given for; and that the last time is kept with it."""
+    live = await world.broker.grants("default")
+    assert all((grant.used_at is None) == (grant.uses == 0) for grant in live)
+    return {grant.shown: grant.uses for grant in live}
+
+
+async def test_what_it_answered_is_counted(world: World) -> None:
+    await given(world, "session", "deploy one")
+    assert await uses(world) == {"deploy one": 0}, "the question that it was given for is the person's own"
+    for _ in range(3):
+        assert await covered(world, "deploy one")
+    assert not await covered(world, "deploy two")
+    assert await uses(world) == {"deploy one": 3}
+    await world.advance(60)
+    assert await covered(world, "deploy one")
+    (grant,) = await world.broker.grants("default")
+    assert (grant.uses, grant.used_at) == (4, world.clock.now())
+
+
+async def test_a_question_that_a_new_grant_answers_counts_too(world: World) -> None:
+    await world.session("s2")
+    other = await world.ask("deploy x", "s2")
+    await given(world, "always")
+    assert (await world.row(other)).outcome == "approved"
+    assert await uses(world) == {"deploy x": 1}
+
+
+async def test_what_asks_nothing_counts_nothing(world: World) -> None:
+    await given(world, "always")
+    await world.turn()
+    await world.sessions.end_turn("default", "t", "turn_ended", None)
+    assert (await world.submit("deploy x", turn_id="t")).outcome == "cancelled"
+    await world.broker.check("default", Command(command="deploy x"), session_id="s")
+    assert await uses(world) == {"deploy x": 0}

@@ -148,3 +148,48 @@ async def test_a_digest_there_is_given_up_with_all_it_lists(make_world: Callable
     for row in rows:
         assert await outcome(world, row) is None
         assert OTHER_PLACE in (await world.row(row)).delivered_to
+
+
+UNSEEN = SendRefused("the bot may not see the channel", reason="no_access")
+
+
+@pytest.mark.parametrize("place", [PLACE, THREAD], ids=["chat", "thread"])
+async def test_a_place_that_we_may_not_look_into_is_not_gone(
+    make_world: Callable[..., World], place: Destination
+) -> None:
+    """Platforms deliver presses there all the same, so a question that stands there can be answered."""
+    world = await standing(make_world, place=place, fallback=False)
+    row = await world.ask()
+    message, token = await world.button(row, "once")
+    world.chat.fail(UNSEEN, call="update")
+    await world.submit()
+    await world.flush()
+    world.chat.fail(UNSEEN)
+    refused = await world.ask("deploy second")
+    assert (await outcome(world, row), await outcome(world, refused)) == (None, "notify_failed")
+    assert (await world.press(token, message)).text.startswith("Approved once")
+
+
+async def test_what_stands_where_we_may_not_look_is_asked_at_the_fallback_too(
+    make_world: Callable[..., World],
+) -> None:
+    world = await standing(make_world)
+    row = await world.ask()
+    message, token = await world.button(row, "once")
+    world.chat.fail(UNSEEN)
+    second = await world.ask("deploy second")
+    for each in (row, second):
+        assert (await world.cards(each))[-1].destination == OTHER_PLACE
+    assert (await world.press(token, message)).text.startswith("Approved once")
+
+
+async def test_a_fallback_that_we_may_not_look_into_ends_no_question(make_world: Callable[..., World]) -> None:
+    world = await standing(make_world)
+    row = await world.ask()
+    for _ in range(2):
+        world.chat.fail(UNSEEN, call="update")
+        await world.submit()
+        await world.flush()
+    assert await outcome(world, row) is None
+    await world.tap(row, "deny")
+    assert await outcome(world, row) == "denied"

@@ -25,6 +25,13 @@ async def denied(world: World, action: str = PUSH, reason: str | None = None, **
     return await world.row(row)
 
 
+async def test_what_was_denied_a_moment_ago_is_told_in_seconds(world: World) -> None:
+    await denied(world)
+    await world.clock.advance(0.016)
+    said = await world.message(await world.ask(PUSH))
+    assert said.startswith("BLOCKED: denied. A person denied this same action 1 second ago, so it was not asked again.")
+
+
 async def test_in_its_turn_the_same_is_born_denied(world: World) -> None:
     first = await denied(world, reason="wrong target", turn_id="t")
     cards = len(world.chat.shown())

@@ -9,8 +9,14 @@ from datetime import datetime, timedelta
 import pytest
 from tests.unit.core.harness import BY_ANN, World, tokens_of
 
-from signoff.model import ApprovalRequest, Notifier, Turn
-from signoff.rows import session_key
+from signoff.changes import sweeping
+from signoff.clock import SystemClock
+from signoff.model import ApprovalRequest, Destination, Note, Notifier, Turn, replace
+from signoff.rows import request_key, session_key
+from signoff.stores.memory import MemoryStore
+from signoff.sweeper import HEARTBEAT
+from signoff.testing.clock import FakeClock
+from signoff.testing.fake_adapter import FakeAdapter
 
 
 async def down(world: World, make: Callable[..., World], seconds: float, beat_age_s: float = 0) -> World:
@@ -140,3 +146,110 @@ async def _true(read: Callable[[], Awaitable[ApprovalRequest]], holds: Callable[
     async with asyncio.timeout(15):
         while not holds(await read()):  # noqa: ASYNC110  # the sweeper tells nobody when it has slept
             await asyncio.sleep(0)
+
+
+async def runs(world: World) -> asyncio.Task[None]:
+    """The sweeper is at work, as in a gateway."""
+    running = asyncio.ensure_future(world.sweeper.run())
+    await until_noted(world)
+    return running
+
+
+async def until_noted(world: World) -> None:
+    """Its last heartbeat is of now."""
+    for _ in range(20_000):
+        note = await world.store.get(Note, HEARTBEAT)
+        if note is not None and note.value == world.clock.now().isoformat():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("no heartbeat is noted")
+
+
+async def test_while_the_machine_slept_nobody_had_time_to_answer(make_world: Callable[..., World]) -> None:
+    world = make_world(alone=True)
+    await world.session()
+    await world.turn("leased", lease_s=60)
+    row = await world.ask(turn_id="leased", timeout_s=300)
+    message, token = await world.button(row, "once")
+    running = await runs(world)
+    await world.clock.leap(1800)
+    await until_noted(world)
+    assert (await world.row(row)).expires_at == _plus(row.expires_at, timedelta(minutes=30))
+    assert (await world.press(token, message)).text == "Approved once. The agent is told."
+    late = await world.ask("deploy late", timeout_s=300)
+    await world.clock.leap(7200)
+    await until_noted(world)
+    assert (await world.row(late)).expires_at == _plus(late.expires_at, timedelta(hours=1)), "an hour at most"
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_time_that_passes_while_it_is_up_is_nobody_s_gain(make_world: Callable[..., World]) -> None:
+    world = make_world(alone=True)
+    await world.session()
+    row = await world.ask(timeout_s=300)
+    running = await runs(world)
+    await world.clock.leap(4)
+    await world.clock.advance(20)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert (await world.row(row)).expires_at == row.expires_at
+
+
+async def test_a_clock_that_was_set_back_before_a_restart_brings_deadlines_back(
+    make_world: Callable[..., World],
+) -> None:
+    world = make_world(alone=True)
+    await world.session()
+    await world.turn("leased", lease_s=60)
+    row = await world.ask(turn_id="leased", timeout_s=300)
+    unsent = await world.submit("deploy unsent")
+    ahead = timedelta(hours=5)
+    await world.store.transact(lambda tx: tx.put(Note(name=HEARTBEAT, value=_plus(tx.now, ahead).isoformat())))
+    await world.store.transact(
+        lambda tx: sweeping.shift(
+            tx,
+            [request_key("default", each.request_id) for each in (row, unsent)],
+            [session_key("default", "leased")],
+            [],
+            ahead,
+        )
+    )
+    await world.put(*[replace(copy, due_at=_plus(copy.due_at, ahead)) for copy in await world.copies(unsent)])
+    after = make_world(chat=world.chat, alone=True)
+    assert await after.sweeper.resume() == -ahead
+    assert (await after.row(row)).expires_at == row.expires_at
+    await after.settle()
+    assert [copy.state for copy in await after.copies(unsent)] == ["sent"], "a card does not wait for the old time"
+    await after.advance(61)
+    assert (await after.row(row)).cause == "requester_gone"
+
+
+class _SetBack(FakeClock):
+    """The system's clock on a machine that a test sets back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.back = timedelta(0)
+        self._system = SystemClock(
+            lambda: int((self._now - self.back).timestamp()) * 10**9, lambda: int(self.passed()) * 10**9
+        )
+
+    def now(self) -> datetime:
+        return self._system.now()
+
+
+async def test_a_clock_that_is_set_back_stops_no_card() -> None:
+    clock = _SetBack()
+    world = World(MemoryStore(clock), clock, info=replace(FakeAdapter().info, per_second=4.0))
+    for number in range(8):
+        await world.session(f"s{number}", destination=Destination("fake", str(500 + number)))
+    before = [await world.submit(f"deploy {number}", f"s{number}") for number in range(4)]
+    await world.flush()
+    clock.back = timedelta(minutes=10)
+    after = [await world.submit(f"deploy {number}", f"s{number}") for number in range(4, 8)]
+    for _ in range(3):
+        await clock.advance(1)
+        await world.flush()
+    assert all([(await world.row(row)).delivered_to for row in (*before, *after)])
+    await world.aclose()

@@ -293,6 +293,17 @@ async def test_a_typed_reason(world: World) -> None:
     assert (await typed(world, "again", ANN, prompt.message_id) or "").startswith("You already denied this")
 
 
+async def test_a_reason_of_somebody_taken_off_the_list(world: World, make_world: Callable[..., World]) -> None:
+    row = await world.ask()
+    for button in ("because", "type"):
+        await world.tap(row, button)
+        await world.flush()
+    later = make_world(profile=Profile(approvers={"fake": (BEN,)}))
+    told = await typed(later, "no", ANN, world.chat.shown()[-1].message_id)
+    assert (told or "").startswith("You may not do this here")
+    assert (await unchanged(later, row), await refusals(later)) == (True, ["not_listed"])
+
+
 @pytest.mark.parametrize(("choice", "scope"), [("session", "session"), ("30m", "time_box"), ("always", "always")])
 async def test_grants_from_the_panel(world: World, choice: str, scope: str) -> None:
     row = await world.ask()

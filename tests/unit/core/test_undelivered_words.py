@@ -49,6 +49,16 @@ async def test_nobody_refused_what_no_place_could_take(world: World) -> None:
         assert mend == MEND_SILENT
 
 
+async def test_the_sentence_of_an_error_ends_once(world: World) -> None:
+    world.chat.fail(AdapterUnavailable("Fake could not be reached: ConnectError."), times=100)
+    row = await world.ask()
+    await world.advance(20)
+    summary, verdict, _ = await told(world, row)
+    said = "no place took the message (Fake could not be reached: ConnectError)"
+    assert summary == f"Notify failed: {said}, nobody was asked, not run."
+    assert f" · {said} · nobody was asked" in verdict
+
+
 async def test_the_fallback_that_refused_is_named(make_world: Callable[..., World]) -> None:
     """Not the first place, which refused too, for another reason."""
     world = make_world(fallbacks={"default": OTHER_PLACE})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -10,17 +11,22 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from signoff import loopback
 from signoff.allowlist_file import allowlist_path
+from signoff.askable import why_nobody
 from signoff.config import Config, GatewaySettings, Secret
 from signoff.doctoring import Row, without_secrets
 from signoff.doctoring.beside import Beside, running_findings
 from signoff.doctoring.clocks import clock_finding, judged
 from signoff.doctoring.examining import _no_platform
 from signoff.doctoring.files import file_findings
+from signoff.doctoring.listening import port_findings, reachable_findings
+from signoff.doctoring.people import principal_findings
 from signoff.doctoring.programs import program_findings
-from signoff.doctoring.storing import disk_finding, serving_findings
+from signoff.doctoring.storing import disk_finding, serving_findings, store_findings
+from signoff.folder import user_name
 from signoff.model import Destination, replace
-from signoff.settings import ApprovalSettings, ExecutorSettings, Profile
+from signoff.settings import AgentSettings, ApprovalSettings, ExecutorSettings, PrincipalSettings, Profile
 from signoff_adapters.discord.rights import ADMINISTRATOR, NEEDED, Guild, Member, Overwrite, Role, invite_url, missing
 from signoff_adapters.slack.checkup import open_checkup
 from signoff_adapters.slack.config import SlackConfig
@@ -72,6 +78,62 @@ async def test_the_date_of_an_answer_is_what_we_compare_with() -> None:
 def test_a_filling_disk_is_told_in_time() -> None:
     levels = [disk_finding(size, Path("/x")).level for size in (50 * 1024**2, 500 * 1024**2, 50 * 1024**3)]
     assert levels == ["problem", "warning", "ok"]
+
+
+def test_a_gateway_that_can_ask_nobody() -> None:
+    beside = Beside(store={"status": "ok"}, platforms={}, unasked={"ops": "telegram is degraded"})
+    first, *_ = running_findings(beside)
+    assert (first.level, first.about) == ("warning", "asking")
+    assert first.text == "No place of profile ops can ask anybody now: telegram is degraded."
+
+
+@pytest.mark.parametrize("platform_state", ["ready", "degraded"])
+@pytest.mark.parametrize("approvers", [(), ("1",)])
+def test_who_can_ask(platform_state: str, approvers: tuple[str, ...]) -> None:
+    chat = Profile(approvers={"telegram": approvers})
+    why = why_nobody(chat, {"telegram": platform_state}, console=True)
+    assert bool(why) is not (platform_state == "ready" and bool(approvers))
+    assert ("approvers is empty" in why) is not bool(approvers)
+    sent_there = replace(chat, approvals=ApprovalSettings(fallback_destination=Destination("console", "main")))
+    assert not why_nobody(sent_there, {"telegram": platform_state}, console=True)
+    assert bool(why_nobody(sent_there, {"telegram": platform_state}, console=False)) is bool(why)
+    assert why_nobody(Profile(), {}, console=True)
+    assert not why_nobody(Profile(approvals=ApprovalSettings(mode="off")), {}, console=True)
+
+
+async def test_what_holds_a_port_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loopback, "ANSWERS_WITHIN_S", 60.0)
+
+    async def document(_request: web.Request) -> web.Response:
+        return web.Response(text='{"openapi": "3.1.0", "info": {"title": "Signoff"}}')
+
+    async def other(_request: web.Request) -> web.Response:
+        return web.Response(text='{"status":"ok"}')
+
+    for handler, told in ((document, "Another Signoff gateway"), (other, "Another program")):
+        async with answering(handler) as url:
+            port = int(url.rpartition(":")[2])
+            settings = GatewaySettings(
+                state_dir=Path("/x"), token_key_file=Path("/x/k"), store=Secret("memory://"), port=port
+            )
+            config = Config(gateway=settings, profiles={"default": Profile()})
+            [found] = await asyncio.to_thread(list, port_findings(config))
+            assert found.level == "problem"
+            assert found.text.startswith(told)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="only there is a folder without any room of its own")
+def test_a_folder_on_no_disk_takes_no_store() -> None:
+    place = Path("/proc/signoff")
+    settings = GatewaySettings(
+        state_dir=place, token_key_file=place / "token.key", store=Secret(f"sqlite://{place}/signoff.db")
+    )
+    config = Config(gateway=settings, profiles={"default": Profile()})
+    [found] = store_findings(config)
+    assert (found.level, found.about) == ("problem", "store")
+    assert "/proc takes nothing of ours" in found.text
+    folder = next(each for each in file_findings(config) if each.about == "state folder")
+    assert folder.level == "problem"
 
 
 def test_loops_of_a_running_gateway_that_keep_failing() -> None:
@@ -213,6 +275,41 @@ def test_the_console_may_be_the_only_place(tmp_path: Path, approvals: ApprovalSe
     assert "--force" not in found.mend
 
 
+def test_what_the_mend_for_a_missing_chat_says_loses_no_setting() -> None:
+    settings = GatewaySettings(state_dir=Path("/x"), token_key_file=Path("/x/k"), store=Secret("memory://"))
+    profiles = {"default": Profile()}
+    found = _no_platform(Config(gateway=settings, profiles=profiles, file=Path("/x/signoff.toml")))
+    assert "init --force" not in found.mend
+    assert 'approvals.fallback_destination = "console:main"' in found.mend
+    off = Config(gateway=replace(settings, console=False), profiles=profiles, file=Path("/x/signoff.toml"))
+    assert "console:main" not in _no_platform(off).mend
+
+
+def test_names_of_people_that_mean_nobody() -> None:
+    ana = PrincipalSettings(accounts=("telegram:1", "slack:U0ANA", "console:ana"))
+    sound = Profile(
+        agents={"bot": AgentSettings(acts_for="ana"), "free": AgentSettings()},
+        principals={"ana": ana},
+        platforms={"telegram": {}, "slack": {}},
+    )
+    assert list(principal_findings(sound)) == []
+    agents = {"bot": AgentSettings(acts_for="anna")}
+    found = list(principal_findings(Profile(agents=agents, principals={"ana": ana}, platforms={"slack": {}})))
+    assert [(each.level, each.about) for each in found] == [
+        ("warning", "agents.bot.acts_for"),
+        ("warning", "principals.ana.accounts"),
+    ]
+    assert "'anna', which is no principal of the settings (there are: ana)" in found[0].text
+    assert "telegram:1 is on a platform that is not set up" in found[1].text
+
+
+@pytest.mark.parametrize(("host", "told"), [("127.0.0.1", 0), ("::1", 0), ("0.0.0.0", 1), ("10.0.0.5", 1)])
+def test_an_api_that_other_machines_can_call_is_told(host: str, told: int) -> None:
+    settings = GatewaySettings(state_dir=Path("/x"), token_key_file=Path("/x/k"), store=Secret("memory://"), host=host)
+    found = list(reachable_findings(Config(gateway=settings, profiles={"default": Profile()})))
+    assert [each.level for each in found] == ["warning"] * told
+
+
 def test_a_program_of_an_executor_that_does_not_exist(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.write_text("")
@@ -225,3 +322,10 @@ def test_a_program_of_an_executor_that_does_not_exist(tmp_path: Path) -> None:
         ("problem", "executors.text.command"),
     ]
     assert "/nowhere/send" in found[0].text
+
+
+def test_users_are_named_as_sudo_takes_them() -> None:
+    pwd = pytest.importorskip("pwd")
+    someone = pwd.getpwall()[0]
+    assert user_name(someone.pw_uid) == pwd.getpwuid(someone.pw_uid).pw_name
+    assert user_name(2_147_483_000) == "#2147483000"

@@ -28,8 +28,11 @@ FORM = Elicitation(
         "required": ["project"],
     },
 )
-CANCEL = Elicited(action="cancel")
 SECRET = "hunter2hunter2"
+
+
+def cancel(cause: str) -> Elicited:
+    return Elicited(action="cancel", cause=cause)
 
 
 async def view(world: World, row: ApprovalRequest) -> Elicited | None:
@@ -76,16 +79,18 @@ async def test_a_tap_declines_and_only_a_person_does(world: World) -> None:  # 1
 async def test_silence_cancels(world: World) -> None:  # 1.5.3 #22992 #112308
     row = await world.ask(PLAIN, timeout_s=300)
     await world.advance(300)
-    assert (await view(world, row), (await world.row(row)).outcome) == (CANCEL, "timeout")
+    assert (await view(world, row), (await world.row(row)).outcome) == (cancel("timeout"), "timeout")
     assert (await world.message(row)).startswith("BLOCKED: timeout. Nobody answered")
 
 
-@pytest.mark.parametrize("how", ["turn", "stop", "withdrawn", "lapsed", "undone", "destination_removed"])
-async def test_what_is_withdrawn_cancels(world: World, how: str) -> None:  # 1.5.3 #112308
+@pytest.mark.parametrize(
+    "how", ["turn_ended", "stop_requested", "withdrawn", "lapsed", "undone", "destination_removed"]
+)
+async def test_what_is_withdrawn_cancels_and_says_why(world: World, how: str) -> None:  # 1.5.3 #112308
     row = await world.ask(PLAIN, turn_id="t")
-    if how == "turn":
+    if how == "turn_ended":
         await world.sessions.end_turn("default", "t", "turn_ended", None)
-    elif how == "stop":
+    elif how == "stop_requested":
         await world.sessions.stop("default", "s", BY_ANN)
     elif how == "withdrawn":
         await world.cancel(row)
@@ -97,7 +102,7 @@ async def test_what_is_withdrawn_cancels(world: World, how: str) -> None:  # 1.5
         await world.broker.undo("default", row.request_id, (await world.row(row)).decided_by[0])
     else:
         await world.cancel(row, "destination_removed")
-    assert await view(world, row) == CANCEL
+    assert await view(world, row) == cancel(how)
     done = await world.row(row)
     told = f"{await world.message(row)} {user_summary(done, world.clock.now())}"
     assert "denied" not in told.lower()
@@ -107,7 +112,7 @@ async def test_what_is_withdrawn_cancels(world: World, how: str) -> None:  # 1.5
 async def test_where_nobody_is_present_it_cancels(world: World, kind: SessionKind) -> None:  # 1.5.1 1.5.2
     await world.session("job", kind=kind)
     row = await world.submit(PLAIN, "job")
-    assert (row.outcome, elicited(row)) == ("blocked", CANCEL)
+    assert (row.outcome, elicited(row)) == ("blocked", cancel("blocked"))
     assert "Nobody was asked" in await world.message(row) or "nobody can be asked" in await world.message(row)
 
 
@@ -207,7 +212,7 @@ async def test_no_setting_fills_in_fields(make_world: Callable[..., World], sett
     needs, plain = await world.submit(FORM), await world.submit(PLAIN)
     assert needs.outcome == (None if "mode" in settings else "blocked")
     assert plain.outcome == "approved"
-    assert elicited(needs) == (None if "mode" in settings else CANCEL)
+    assert elicited(needs) == (None if "mode" in settings else cancel("blocked"))
 
 
 async def test_where_there_is_a_console_its_form_is_named(world: World) -> None:

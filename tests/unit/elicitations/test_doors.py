@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -136,11 +137,11 @@ async def test_a_cron_job_beside_it_moves_no_question(gateway: Gateway) -> None:
 async def test_what_cannot_be_delivered_is_a_cancel(gateway: Gateway) -> None:  # 1.5.2 1.5.3 #22992
     chat_of(gateway).fail(SendRefused("bot was kicked"))
     asking = asyncio.create_task(gateway.elicit("jira", "May I?", session_id="talk", request_id="q"))
-    assert await asking == Elicited(action="cancel")
+    assert await asking == Elicited(action="cancel", cause="notify_failed")
     record = await gateway.get("q")
     assert (record.outcome, record.decided_by) == ("notify_failed", ())
     await gateway.session("nowhere", kind="api")
-    assert await gateway.elicit("jira", "May I?", session_id="nowhere") == Elicited(action="cancel")
+    assert await gateway.elicit("jira", "May I?", session_id="nowhere") == Elicited(action="cancel", cause="blocked")
 
 
 async def test_over_http(gateway: Gateway) -> None:  # 1.5.1
@@ -187,7 +188,7 @@ async def test_no_event_tells_the_content() -> None:
             assert answer.status == 200
             claim = {"digest": record["digest"], "claim_id": "c"}
             claimed = await agent("POST", f"/v1/approvals/{record['request_id']}/claim", claim)
-            assert claimed.body["elicitation"] == {"action": "accept", "content": FILLED}
+            assert claimed.body["elicitation"] == {"action": "accept", "content": FILLED, "cause": None}
             told = [await events.next() for _ in range(3)]
         assert [event["type"] for event in told][-1] == "approval.execution"
         assert told[-1]["approval"]["elicitation"]["content"]["project"] == "web"
@@ -216,7 +217,7 @@ async def test_on_the_console(tmp_path: Path) -> None:
         claim = {"digest": record["digest"], "claim_id": "c"}
         claimed = await agent("POST", f"/v1/approvals/{record['request_id']}/claim", claim)
         content = {"project": "web", "token": TOKEN, "urgent": False, "days": 3}
-        assert claimed.body["elicitation"] == {"action": "accept", "content": content}
+        assert claimed.body["elicitation"] == {"action": "accept", "content": content, "cause": None}
         assert TOKEN not in (await ann.get(f"/console/r/{record['short_id']}")).text
 
 
@@ -246,6 +247,22 @@ TITLED: dict[str, Any] = {
     },
     "required": ["days"],
 }
+
+
+async def test_a_form_on_the_console_is_accepted_or_declined_in_one_row() -> None:
+    schema = {**TITLED, "properties": {"due_date": {"type": "string", "title": "Due date"}}, "required": ["due_date"]}
+    async with place() as here:
+        agent, ann = await here.agent(), await here.person()
+        record = await agent.ask(action={**ASKS, "schema": schema})
+        page = (await ann.get(f"/console/r/{record['short_id']}")).text
+        card = page[page.index("<article") : page.index("</article>")]
+        (form, *_) = re.findall(r"<form .*?</form>", card, re.DOTALL)
+        row = form[form.index('<div class="main-answers">') :]
+        assert re.findall(r"<button .*?>([^<]+)</button>", row, re.DOTALL) == ["Accept", "Decline"]
+        assert "formnovalidate" in row[row.index("Accept</button>") :], "nothing need be filled in to decline"
+        assert "Decline, because…</summary>" in card and "Decline with this reason</button>" in card
+        assert "Deny" not in card
+        assert "<bdi>text; required</bdi>" in card, "its name says no more than its title"
 
 
 async def test_each_field_stands_once_on_the_console() -> None:
@@ -282,7 +299,7 @@ async def test_a_choice_of_several_on_the_console() -> None:
         claim = {"digest": record["digest"], "claim_id": "c"}
         claimed = await agent("POST", f"/v1/approvals/{record['request_id']}/claim", claim)
         content = {"tags": ["r", "g"], "due": "2026-02-28"}
-        assert claimed.body["elicitation"] == {"action": "accept", "content": content}
+        assert claimed.body["elicitation"] == {"action": "accept", "content": content, "cause": None}
 
 
 async def test_on_the_console_without_fields_one_press_answers() -> None:
@@ -294,4 +311,4 @@ async def test_on_the_console_without_fields_one_press_answers() -> None:
         record = await agent.ask(action=ASKS)
         assert (await ann.decide(record, "deny"))["how"] == "done"
         seen = await agent("GET", f"/v1/approvals/{record['request_id']}")
-        assert seen.body["elicitation"] == {"action": "decline", "content": None}
+        assert seen.body["elicitation"] == {"action": "decline", "content": None, "cause": None}

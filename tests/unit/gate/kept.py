@@ -52,7 +52,7 @@ class KeptWorld(World):
         for name, settings in profile.executors.items() if runs else ():
             if not settings.command and not settings.url:
                 self.executors.register("default", name, self._run)
-        self.executing = Executing(store, clock, self.executors)
+        self.executing = Executing(store, clock, self.executors, on_defect=lambda: self.defects.append(1))
         self.staged = Staged(store, self.broker, self.executing, clock)
         self.gate = Gate(store, self.broker, self.sessions, self.executors, "deny")
         self._loop: asyncio.Task[None] | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import sys
@@ -63,6 +64,16 @@ async def test_a_program_reads_the_call_as_json_and_no_shell_reads_its_words(tmp
     assert found["action"] == {"kind": "tool", "name": "send_email", "arguments": MAIL.arguments}
     assert (found["object"], found["id"], found["gate_token"]) == ("signoff.call", "kept_1", "sgt_t")
     assert (tmp_path / "$(touch x); *").exists()
+
+
+async def test_the_log_says_whose_lines_stand_in_it(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="signoff.executors")
+    settings = ExecutorSettings(tools=("*",), command=program("raise SystemExit(3)"), timeout_s=LIMIT_S)
+    await executors(settings).run(CALL)
+    assert [record.getMessage() for record in caplog.records] == [
+        "executor x runs call kept_1; what it writes stands here as it is",
+        "executor x: call kept_1 ended: failed, exit code 3",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -266,24 +277,53 @@ async def test_an_answer_that_comes_in_pieces_is_read_to_its_end() -> None:
     assert (ran.state, ran.exit_code) == ("failed", 4)
 
 
-async def test_an_answer_that_does_not_come_leaves_unknown(receiver: Receiver) -> None:
+async def test_an_answer_that_does_not_come_leaves_unknown(
+    receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
     receiver.hold_s = 10 * LIMIT_S
-    running = asyncio.create_task(executors(receiver.settings(timeout_s=LIMIT_S)).run(CALL))
+    url = f"http://127.0.0.1:{receiver.port}/run?token=hunter2"
+    running = asyncio.create_task(executors(receiver.settings(url=url, timeout_s=LIMIT_S)).run(CALL))
     async with asyncio.timeout(60):
         await receiver.called.wait()
     leap(LIMIT_S)
     ran = await running
     assert (ran.state, ran.cause) == ("unknown", "answer_lost")
     assert len(receiver.calls) == 1
+    assert "executor x: the answer to kept_1 was lost: no answer in time" in caplog.text
+    assert "token" not in caplog.text
 
 
-async def test_where_nobody_listens_nothing_was_run(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_where_nobody_listens_nothing_was_run(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr("signoff.executors.CONNECT_PAUSES_S", (0.01,))
-    settings = ExecutorSettings(
-        tools=("*",), url=f"http://127.0.0.1:{free_port()}/run", secret=SECRET, timeout_s=LIMIT_S
-    )
-    ran = await executors(settings).run(CALL)
+    url = f"http://127.0.0.1:{free_port()}/run?token=hunter2"
+    ran = await executors(ExecutorSettings(tools=("*",), url=url, secret=SECRET, timeout_s=LIMIT_S)).run(CALL)
     assert (ran.state, ran.cause) == ("not_run", "executor_unreachable")
+    assert "executor x cannot be reached for kept_1: nothing answers at 127.0.0.1:" in caplog.text
+    assert "token" not in caplog.text
+
+
+async def test_where_no_connection_stands_in_time_nothing_was_run(caplog: pytest.LogCaptureFixture) -> None:
+    """Somebody listens and says nothing, so that TLS is never agreed on and the call never sent."""
+    called, over = asyncio.Event(), asyncio.Event()
+
+    async def handle(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        called.set()
+        await over.wait()
+        writer.close()
+
+    async with await asyncio.start_server(handle, "127.0.0.1", 0) as server:
+        url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}/?token=hunter2"
+        settings = ExecutorSettings(tools=("*",), url=url, secret=SECRET, timeout_s=LIMIT_S)
+        running = asyncio.create_task(executors(settings).run(CALL))
+        async with asyncio.timeout(2 * LIMIT_S):
+            await called.wait()
+        leap(LIMIT_S)
+        ran = await running
+        over.set()
+    assert (ran.state, ran.cause) == ("not_run", "executor_unreachable")
+    assert "token" not in caplog.text
 
 
 async def test_a_kept_call_is_run_by_an_address(make: Callable[..., KeptWorld], receiver: Receiver) -> None:

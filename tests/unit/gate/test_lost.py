@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 from tests.unit.core.harness import BY_ANN
-from tests.unit.gate.kept import BY_BEN, KeptWorld, approved, lost
+from tests.unit.gate.kept import BY_BEN, KEPT_PLACE, KeptWorld, approved, lost
 
-from signoff.changes import staging
+from signoff.changes import moving, sending, staging
 from signoff.errors import ActionRefused
-from signoff.model import ApprovalRequest
+from signoff.model import ApprovalRequest, Destination
+from signoff.ports import Tx
 from signoff.staged import state_of
 from signoff.testing.clock import settle
 
@@ -172,3 +174,65 @@ async def test_a_caller_that_goes_away_does_not_stop_the_run(world: KeptWorld) -
     caller.cancel()
     world.hold.set()
     assert state_of(await world.until_ended(row)) == "succeeded"
+
+
+NEW = Destination("fake", "-100100")
+FALLBACK = Destination("fake", "700")
+
+
+def moves(tx: Tx) -> None:
+    moving.move_chat(tx, "default", "fake", KEPT_PLACE.chat_id, NEW.chat_id, told=True)
+
+
+def asking(world: KeptWorld) -> list[Destination]:
+    """Where a card stands that asks what became of a run."""
+    return [message.destination for message in world.chat.shown() if message.card.rows]
+
+
+async def started(world: KeptWorld) -> ApprovalRequest:
+    """A kept action that was approved on its card, and whose claimant will say no more."""
+    kept = await world.keep()
+    await world.flush()
+    await world.staged.approve("default", kept.request_id, BY_ANN)
+    await world.store.transact(lambda tx: staging.start(tx, "default", kept.request_id, "dead"))
+    await world.flush()
+    return kept
+
+
+@pytest.mark.parametrize("when", ["running", "unknown"])
+async def test_a_chat_that_moves_goes_on_asking(world: KeptWorld, when: str) -> None:
+    row = await started(world)
+    if when == "running":
+        await world.store.transact(moves)
+    await world.advance(staging.LEASE_S + 1)
+    if when == "unknown":
+        await world.store.transact(moves)
+    await world.advance(10)
+    assert state_of(await world.row(row)) == "unknown"
+    states = {copy.destination: copy.state for copy in await world.copies(row) if copy.kind == "card"}
+    assert (states, asking(world)[-1]) == ({KEPT_PLACE: "failed", NEW: "sent"}, NEW)
+
+
+@pytest.mark.parametrize("when", ["running", "unknown"])
+async def test_where_its_place_is_lost_the_fallback_is_asked(make: Callable[..., KeptWorld], when: str) -> None:
+    world = make(fallbacks={"default": FALLBACK})
+    await world.session()
+    await world.job()
+    row = await started(world)
+    if when == "running":
+        await world.dispatcher.left("default", KEPT_PLACE, "the bot was removed")
+    await world.advance(staging.LEASE_S + 1)
+    if when == "unknown":
+        await world.dispatcher.left("default", KEPT_PLACE, "the bot was removed")
+    await world.advance(10)
+    assert state_of(await world.row(row)) == "unknown"
+    assert asking(world)[-1] == FALLBACK
+
+
+async def test_a_card_that_somebody_deleted_asks_anew(world: KeptWorld) -> None:
+    row = await started(world)
+    await world.advance(staging.LEASE_S + 1)
+    copy = await world.copy(row)
+    await world.store.transact(lambda tx: sending.gone(tx, copy.copy_id, "message not found"))
+    await world.flush()
+    assert len({message.message_id for message in world.chat.shown() if message.card.rows}) == 2

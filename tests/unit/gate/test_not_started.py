@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from tests.unit.core.harness import BY_ANN
@@ -12,7 +13,9 @@ from tests.unit.gate.kept import BY_BEN, KeptWorld, lost
 
 from signoff.changes import having, staging, sweeping
 from signoff.errors import ActionRefused
+from signoff.executing import AT_ONCE
 from signoff.model import ApprovalRequest, Note
+from signoff.ports import Tx
 from signoff.rows import request_key
 from signoff.staged import Absent, kept_action, state_of
 from signoff.testing.clock import settle
@@ -107,6 +110,33 @@ async def test_the_time_without_a_gateway_does_not_count(world: KeptWorld) -> No
     held = await world.row(row)
     await world.store.transact(lambda tx: sweeping.shift(tx, [key], [], [], day))
     assert (await world.row(row)).claim_by == held.claim_by, "a claim lives as long as its claimant"
+
+
+async def test_a_defect_holds_up_no_other_action(
+    make: Callable[..., KeptWorld], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as have a place at a time cannot be started, and one more that was approved after them can."""
+    world, start = make(), staging.start
+    await world.session()
+    await world.job()
+    bad = {(await approved(world)).request_id for _ in range(AT_ONCE)}
+    good = await approved(world)
+
+    def starting(tx: Tx, *, request_id: str, **facts: Any) -> ApprovalRequest:
+        if request_id in bad:
+            raise TypeError("a defect")
+        return start(tx, request_id=request_id, **facts)
+
+    monkeypatch.setattr(staging, "start", starting)
+    world.start()
+    async with asyncio.timeout(60):
+        while len(world.defects) < AT_ONCE:
+            await settle(1)
+        world.executing.wake()  # the next look, which would come by itself
+        while (await world.row(good)).execution.state != "succeeded":
+            await settle(1)
+    assert len(world.defects) == AT_ONCE, "they are left alone meanwhile"
+    assert [call.id for call in world.ran] == [good.request_id]
 
 
 # --- whether any gateway has the executor ----------------------------------------------------------

@@ -81,3 +81,20 @@ async def test_it_may_stand_beside_a_chat_and_says_what_it_takes(shell: Shell) -
     assert (done.code, "telegram is not among the platforms; choose one of console." in done.err) == (2, True), done
     done = await shell("init", "--console", "--yes", "--fallback", "console:ops", "--json")
     assert json.loads(done.out)["fallback_destination"] == "console:ops"
+
+
+async def test_what_force_replaces_is_kept_and_what_it_drops_is_named(shell: Shell) -> None:
+    file = shell.folder / "signoff.toml"
+    mine = '# mine\n[gateway]\nport = 9001\n[approvals]\ndeny = ["rm -rf *"]\ntimeout_s = 300\n'
+    file.write_text(mine)
+    file.chmod(0o600)
+    done = await shell("init", "--console", "--yes", "--force")
+    assert done.code == 0, done
+    kept = shell.folder / "signoff.toml.bak"
+    assert (kept.read_text(), stat.S_IMODE(kept.stat().st_mode)) == (mine, 0o600)
+    assert (
+        "signoff.toml.bak, the file that was here. Not taken over from it: gateway.port, approvals.deny.\n" in done.out
+    )
+    done = await shell("init", "--console", "--yes", "--force")
+    assert (kept.read_text(), "Not taken over" in done.out) == (mine, False), "the first copy is never written over"
+    assert (shell.folder / "signoff.toml.bak2").read_text() == file.read_text()

@@ -114,6 +114,7 @@ async def test_a_file_that_is_there_stays_without_force(shell: Shell, telegram: 
         (["--platform", "telegram", "--token-env", "NO_SUCH"], 2, "NO_SUCH is not set"),
         (["--platform", "telegram", "--token-file", "nowhere"], 2, "there is no file"),
         (["--platform", "telegram", "--token-env", "WRONG_TOKEN"], 1, "Telegram rejects the bot's token"),
+        (["--platform", "telegram", "--token-env", "PATH"], 2, "in PATH is not this token of Telegram"),
         (["--platform", "telegram", "--token-env", "BOT_TOKEN", "--approver", "telegram:@ana"], 2, "write the id"),
         (["--platform", "telegram", "--token-env", "BOT_TOKEN", "--approver", "ana"], 2, "write it as PLATFORM:ID"),
         (
@@ -181,7 +182,7 @@ async def test_an_unreachable_platform_is_told(shell: Shell) -> None:
         "init", "--platform", "telegram", "--token-env", "BOT_TOKEN", "--yes", "--api-base-url=http://127.0.0.1:9"
     )
     assert done.code == 1
-    assert "Telegram cannot be reached" in one_line(done)
+    assert one_line(done) == "Telegram could not be reached: ConnectError."
 
 
 async def test_a_second_poller_stops_it_before_anything_is_written(shell: Shell, telegram: TelegramPlatform) -> None:
@@ -221,6 +222,9 @@ async def test_the_dialogue_binds_whoever_sends_the_code(shell: Shell, telegram:
     async with on_terminal(shell, "init", await origin(telegram), "--platform", "telegram") as terminal:
         await terminal.expect("@BotFather")
         await terminal.expect("Bot token")
+        await terminal.type_hidden("telegram")
+        await terminal.expect("What stands there is not this token of Telegram: it is a number, a colon and letters")
+        await terminal.expect("Bot token")
         await terminal.type_hidden("123456:MISTYPED")
         await terminal.expect("Telegram rejects the bot's token")
         await terminal.expect("Bot token")
@@ -234,7 +238,10 @@ async def test_the_dialogue_binds_whoever_sends_the_code(shell: Shell, telegram:
         secret.unlink()
         await terminal.type_hidden(TOKEN)
         await terminal.expect("Telegram knows the bot as @ops_signoff_bot")
-        await terminal.expect("Bind yourself as the first approver now?")
+        await terminal.expect("Bind yourself as the first approver now? [Y/n]")
+        terminal.type("perhaps")
+        await terminal.expect("Answer y or n.")
+        await terminal.expect("[Y/n]")
         terminal.type("y")
         code = await code_on(terminal)
         assert f"https://t.me/ops_signoff_bot?start={code}" in terminal.screen

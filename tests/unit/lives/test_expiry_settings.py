@@ -30,7 +30,7 @@ def test_they_are_read_for_each_profile(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("idle_expires_s = 59", "sessions.idle_expires_s must be 60 to 3.1536e+07 seconds, not 59"),
+        ("idle_expires_s = 59", "sessions.idle_expires_s must be 60 to 31,536,000 seconds, not 59"),
         ("idle_expires_s = nan", "must be 60 to"),
         ('daily_reset_at = "4:00"', 'sessions.daily_reset_at is "4:00", which is no time of day'),
         ('daily_reset_at = "24:00"', "is no time of day; write hours and minutes"),

@@ -30,7 +30,7 @@ async def test_one_approval_from_question_to_result(world: World) -> None:
     assert (await agent("POST", f"{path}/claim", claim)).status == 200
     done = await agent("POST", f"{path}/result", {"status": "succeeded", "exit_code": 0})
     assert (done.status, done.body["execution"]["exit_code"]) == (200, 0)
-    assert done.body["message"].endswith("Do not run the action a second time. Its result is noted: succeeded.")
+    assert done.body["message"].startswith("BLOCKED: already_claimed. This action was run and succeeded, ")
     again = await agent("POST", f"{path}/result", {"status": "failed", "exit_code": 1})
     assert (again.status, again.code) == (409, "conflict")
     assert again.body["approval"]["execution"]["state"] == "succeeded"
@@ -116,6 +116,8 @@ async def test_wrong_repeated_and_late_answers(world: World) -> None:
         "choice_not_offered",
         "choice",
     )
+    said = not_offered.body["error"]["message"]
+    assert said == "“always” is not on offer for this request; on offer: once, deny. Nothing was decided."
     for choice in ("sure", "once_all"):
         answer = await approver("POST", path, {"choice": choice})
         assert (answer.status, answer.code) == (400, "choice_not_offered")

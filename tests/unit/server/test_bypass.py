@@ -161,7 +161,7 @@ async def test_what_is_allowed_in_advance_is_listed_whole(tmp_path: Path) -> Non
         nothing = await shell("grants")
         assert nothing.out == (
             "No grant is in force.\n\nNo session has its questions switched off.\n\n"
-            f"The allowlist, {tmp_path / 'allowlist.toml'}, allows nothing else.\n"
+            f"The allowlist, {tmp_path / 'allowlist.toml'}, has no line.\n"
         )
         (tmp_path / "allowlist.toml").write_text('commands = ["make *"]\nunattended_commands = ["git pull"]\n')
         assert (await shell("yolo", "5", "--session", "s1")).code == 0

@@ -48,6 +48,10 @@ async def test_a_standing_approval_would_answer(world: World) -> None:
     rungs = {rung["rung"]: rung["reached"] for rung in found["explanation"]["rungs"]}
     assert (rungs["grants"], rungs["denied"], rungs["person"]) == ("decided", "not reached", "not reached")
     assert (await check(agent))["verdict"] == "ask"  # outside of the session it does not count
+    assert (grant["uses"], grant["used_at"]) == (0, None)
+    used = await agent.ask(action=RM)
+    [grant] = (await approver("GET", "/v1/grants")).body["data"]
+    assert (grant["uses"], grant["used_at"]) == (1, used["decided_at"])
     await approver("DELETE", f"/v1/grants/{grant['grant_id']}")
     assert (await check(agent, session_id="s1"))["verdict"] == "ask"
 

@@ -53,6 +53,15 @@ async def test_a_connection_that_comes_at_the_last_moment_is_not_left_open(steps
     assert left == set()
 
 
+async def test_agents_are_not_asked_after_whether_they_listen_to_a_server_that_closed() -> None:
+    store = open_store("memory://", SystemClock())
+    core = FakeCore(store, SystemClock(), profiles())
+    async with serve(core):
+        assert len(core.listening) == 1
+    assert core.listening == []
+    await store.aclose()
+
+
 async def test_callers_that_hang_on_several_listeners_hold_up_the_end_once(tmp_path: Path) -> None:
     store = open_store("memory://", SystemClock())
     # The best of three: a machine that stands still for a moment says nothing of the listeners.

@@ -21,6 +21,7 @@ from signoff.server import events, serve, streams
 from signoff.server.caller import Caller
 from signoff.server.frames import Telling
 from signoff.server.streams import Stream, Streams
+from signoff.sessions import Declaration
 from signoff.stores.open import open_store
 
 
@@ -287,6 +288,32 @@ async def test_numbers_that_the_feed_skips_or_repeats_are_sent_once(quick: World
         stream.offer(_told(quick, change))
     rest = [frame.split(b"\n")[0] async for frame in frames]
     assert [*rest, *[b"id: %d" % number for number in await _drain(stream)]] == [b"id: 6", b"id: 7"]
+
+
+async def test_a_session_is_an_agents_own_from_when_it_declares_it(
+    quick: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where something was told of that name before, and of however many others."""
+    monkeypatch.setattr(streams, "SESSIONS_KNOWN", 2)
+    who = Caller(profile="default", scope="agent", actor=Actor(type="agent"), agent="builder")
+    stream = Stream(quick.core, who, None, await quick.core.store.last_seq("default"))
+
+    def offer(changes: Sequence[Change]) -> None:
+        for change in changes:
+            stream.offer(_told(quick, change))
+
+    async def told(session_id: str) -> list[int]:
+        event = Event(profile="default", type="session.stopped", at=quick.core.clock.now(), session_id=session_id)
+        await quick.core.store.transact(lambda tx: tx.emit(event))
+        return await _drain(stream)
+
+    quick.core.store.subscribe(offer)
+    assert await told("late") == []
+    for name in ("one", "two", "three"):
+        await quick.core.sessions.declare("default", Declaration(session_id=name, kind="api"), "other")
+        assert await told(name) == []
+    await quick.core.sessions.declare("default", Declaration(session_id="late", kind="api"), "builder")
+    assert len(await told("late")) == 1
 
 
 async def test_what_is_committed_while_the_store_is_read_is_sent_once(

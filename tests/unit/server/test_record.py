@@ -21,6 +21,7 @@ from signoff.model import (
     Operand,
     Rule,
     Tool,
+    Vote,
     replace,
 )
 from signoff.record import masked_action, record_of
@@ -131,6 +132,16 @@ def test_a_description_moves_no_terminal(exact: bool) -> None:
     assert told.startswith("calls tool x")
     assert told.isprintable()
     assert not set("\x1b\u202e\u200b") & set(told)
+
+
+def test_a_typed_reason_is_masked_as_on_a_card() -> None:
+    ann = Actor(type="person", platform="telegram", user_id="5")
+    reason = f"do not use {TOKEN}"
+    vote = Vote(choice="deny", by=ann, at=NOW, reason=reason)
+    row = replace(ROW, outcome="denied", choice="deny", decided_by=(ann,), reason=reason, votes=(vote,), decided_at=NOW)
+    assert TOKEN not in msgspec.json.encode(record_of(row, NOW)).decode()
+    exact = record_of(row, NOW, exact=True)
+    assert (exact["reason"], exact["votes"][0]["reason"]) == (reason, reason)
 
 
 def test_exact_is_exact() -> None:

@@ -13,7 +13,7 @@ import pytest
 from tests.unit.cli.conftest import front
 from tests.unit.cli.front import Front
 
-from signoff import Client, Gateway, load_config, serve
+from signoff import Client, Gateway, load_config, loopback, serve
 from signoff.errors import ConfigError
 from signoff.executors import Call
 from signoff.serving import Addresses
@@ -103,12 +103,14 @@ async def test_it_is_closed_with_the_block(front: Front) -> None:
             raise AssertionError("it is not served twice")
 
 
-async def test_a_taken_port_leaves_nothing_open(front: Front) -> None:
+async def test_a_taken_port_leaves_nothing_open(front: Front, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loopback, "ANSWERS_WITHIN_S", 60.0)
     async with program(front) as there:
         port = int(there.addresses.api.rpartition(":")[2])
         with tempfile.TemporaryDirectory(prefix="so-") as folder:
             other = Gateway(load_config(environ={"SIGNOFF_GATEWAY__STATE_DIR": folder}))
-            with pytest.raises(ConfigError, match="cannot be listened on"):
+            told = rf"^Another Signoff gateway listens on 127\.0\.0\.1:{port}; stop it, or set gateway\.port\.$"
+            with pytest.raises(ConfigError, match=told):
                 async with serve(other, port=port):
                     raise AssertionError("the port is taken")
             async with serve(Gateway(other.config), port=0) as addresses:

@@ -182,8 +182,12 @@ async def test_a_detached_answer_client_frees_its_waits(world: World) -> None:
 
 
 async def test_unattended_kinds_are_refused_or_blocked(quick: World) -> None:
-    agent = await quick.client("agent")
+    agent = await quick.client("agent", agent="night.bot")
     refused = await agent("PUT", "/v1/sessions/s2", {"kind": "cli"})
     assert (refused.status, refused.code) == (403, "kind_not_allowed")
+    assert refused.body["error"]["message"] == (
+        "This agent may not declare cli sessions. To let it, write "
+        'kinds = ["api", "chat", "cli"] under [agents."night.bot"] in signoff.toml.'
+    )
     assert (await agent("PUT", "/v1/sessions/s2", {"kind": "cron"})).status == 200
     assert (await agent.ask("s2"))["outcome"] == "blocked"

@@ -61,6 +61,7 @@ def test_a_text_without_a_remarkable_thing_has_no_secret(text: str, prose: bool)
         *("docker login -p x1", "curl -u a:x1", "wget --user a:x1", "openssl x -passin pass:x1", "A_SECRET=x1"),
         *("token=x1", "passwd=x1", "db_pwd=x1", "Api-Key: x1", "credential=x1", "authorization: x1", "_auth=x1"),
         *("AKIAIOSFODNN7EXAMPLE", "ghp_a1b2c3d4", "eyJabcd.efgh", "123456789:" + "aB3-" * 8, "x9Kd83mQ" * 4),
+        *("folder/of/builds ghp_a1b2c3d4 ok", "folder/of/builds,eyJabcd.efgh,ok", "folder/of/builds " + "x9Kd83mQ" * 4),
         *("zip -P x1", "unzip -Px1", "7z a -px1", "unrar x -px1", "ldapsearch -w x1", "smbget -U a%x1", "http -a a:x1"),
         *("rpcclient -U a%x1", "ftp -u a,x1", "lftp -u a,x1", "xfreerdp /p:x1", "keytool -storepass x1"),
         *("ssh-keygen -N x1", "htpasswd -nb a x1", "net use \\\\a x1", "net user a x1", "sqlcmd -P x1", "plink -pw x1"),

@@ -21,7 +21,7 @@ from signoff.authorize import Refused, person_may
 from signoff.broker import Broker, same_person
 from signoff.bypass_commands import BypassCommands
 from signoff.changes import answering_all, places
-from signoff.changes.answering_all import QUIET_OVER, AllOf
+from signoff.changes.answering_all import QUIET_OVER, AllOf, Answered
 from signoff.changes.deciding import Decided, Ruling
 from signoff.changes.places import Look, Waiting
 from signoff.command_desk import Asked, Desk, Reply
@@ -80,7 +80,7 @@ from signoff.model import (
     replace,
 )
 from signoff.model import Reply as Shown
-from signoff.ports import AdapterInfo, Clock, Store
+from signoff.ports import AdapterInfo, Clock, Store, Tx
 from signoff.rows import request_key, session_key
 from signoff.sessions import Sessions
 from signoff.settings import Profile
@@ -312,8 +312,15 @@ class Commands:
         def ruled(row: ApprovalRequest, by: Actor) -> Ruling:
             return self._broker.ruled_for(row, self._broker.ruling(profile, choice, by, reason=reason))
 
-        all_of = AllOf(profile=profile, place=message.destination, before=message.order, written=self._written(message))
-        change = partial(answering_all.answer_all, all_of=all_of, may=may, ruled=ruled)
+        def change(tx: Tx) -> Answered:
+            all_of = AllOf(
+                profile=profile,
+                place=message.destination,
+                before=message.order,
+                written=self._written(message, tx.now),
+            )
+            return answering_all.answer_all(tx, all_of=all_of, may=may, ruled=ruled)
+
         answered = await self._store.transact(change, bulk=True)
         self._dispatcher.wake()
         look = await self._desk.look(asked)
@@ -324,11 +331,12 @@ class Commands:
             return replace(listing, foot=(*listing.foot, t("tap.done.reason_too_long", count=typed.cut)))
         return listing
 
-    def _written(self, message: Message) -> datetime | None:
-        """When it was written, by our clock; None for just now."""
+    def _written(self, message: Message, now: datetime) -> datetime | None:
+        """When it was written, by the store's time, which is `now`; None for just now. How long ago that is, the
+        machine's clock says: the store's may be another, and does not go back where that one was set back."""
         if message.at is None:
             return None
-        now, ago = self._clock.now(), self._clock.wall() - message.at
+        ago = self._clock.wall() - message.at
         return now - ago if timedelta(0) <= ago <= OLDEST else None
 
     # --- lists -------------------------------------------------------------------------------

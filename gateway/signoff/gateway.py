@@ -159,7 +159,7 @@ class Gateway(Verbs):
             self._hold = hold.pop_all()
 
     async def _open(self, store: Store) -> None:
-        self.store: Store = TimedStore(store, self.telemetry)
+        self.store: Store = (timed := TimedStore(store, self.telemetry))
         try:
             key_file = self.config.gateway.token_key_file
             self.signer = load_signer(key_file, self.clock.now())
@@ -190,6 +190,7 @@ class Gateway(Verbs):
             )
             self._stack.callback(await self.telemetry.follow(self.store, self.profiles))
             await self.sweeper.resume()
+            timed.first = self.sweeper.awake  # so that nothing is judged by a clock that leapt
             self.catch_ups = CatchUps(
                 self.store,
                 self.clock,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from weakref import WeakValueDictionary
 
@@ -26,6 +28,10 @@ HANDLED = 32
 """Commands of a place that are remembered; more of them are never under way at once in one chat."""
 BEGUN = "?"
 """Stands behind the id of a message whose command was begun; no platform has it in its ids."""
+UNDONE = 1_000
+"""Commands of all places that are remembered as failed with nothing saved."""
+
+_Key = tuple[str, str]
 
 
 class ProfileInbox:
@@ -49,8 +55,11 @@ class ProfileInbox:
         self._commands = commands
         self._dispatcher = dispatcher
         self._catch_ups = catch_ups
-        self._under_way: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._under_way: WeakValueDictionary[_Key, asyncio.Lock] = WeakValueDictionary()
         """The commands that are being handled, by place and message; one that nobody holds is gone."""
+        self._undone: OrderedDict[_Key, None] = OrderedDict()
+        """The last ones that failed with nothing saved, whatever the store says of them: it may have been away when
+        that was to be noted. They are done when they come again."""
 
     async def tap(self, tap: Tap) -> Answer:
         """Decide by a button."""
@@ -97,18 +106,20 @@ class ProfileInbox:
         key = (str(message.destination), message.message_id)
         lock = self._under_way.setdefault(key, asyncio.Lock())
         async with lock:
-            return await self._handled_once(message)
+            return await self._handled_once(key, message)
 
-    async def _handled_once(self, message: Message) -> Reply | None:
+    async def _handled_once(self, key: _Key, message: Message) -> Reply | None:
         """That it is begun is noted first: where we stop in the middle, what it did is not done to what came since."""
         known = (await self.load(f"handled:{message.destination}") or "").split()
         if message.message_id in known:
             return None
-        if message.message_id + BEGUN in known and not reads(parse(message.text, addressed=message.addressed)):
+        again = key in self._undone or reads(parse(message.text, addressed=message.addressed))
+        if message.message_id + BEGUN in known and not again:
+            reply = await self._answer(message, t("reply.in_doubt"))
             await self._note(message, begun=False)
-            return await self._answer(message, t("reply.in_doubt"))
-        await self._note(message, begun=True)
-        reply = await self._handle(message)
+            return reply
+        await self._begin(key, message)
+        reply = await self._handle(key, message)
         self._alive(message.destination, message.person)
         try:
             await self._note(message, begun=False)
@@ -116,20 +127,40 @@ class ProfileInbox:
             log.error("a command of %s is not noted as handled: %s", message.destination, error)
         return reply
 
-    async def _handle(self, message: Message) -> Reply | None:
-        """Where nothing could be saved it is not begun: delivered again, it is done."""
+    async def _begin(self, key: _Key, message: Message) -> None:
+        try:
+            await self._note(message, begun=True)
+        except StoreError:  # noted or not, nothing was done
+            self._failed(key)
+            raise
+        self._undone.pop(key, None)
+
+    async def _handle(self, key: _Key, message: Message) -> Reply | None:
+        """Where nothing could be saved it is not begun: delivered again, it is done. Commits of others that fall into
+        it cannot be told from its own, so they leave it in doubt."""
         saved: list[Change] = []
-        unsubscribe = self._store.subscribe(saved.extend)
+        unsubscribe = self._store.subscribe(
+            lambda changes: saved.extend(each for each in changes if each.event.profile == self._profile)
+        )
         try:
             return await self._commands.handle(self._profile, message, self._info)
         except SaveUnknown:
             raise
-        except StoreError:
+        except Exception as error:
+            if not isinstance(error, StoreError):
+                log.exception("a command of %s met a defect", message.destination)
             if not saved:
-                await self._note(message, begun=None)
+                self._failed(key)
+                with suppress(StoreError):
+                    await self._note(message, begun=None)
             raise
         finally:
             unsubscribe()
+
+    def _failed(self, key: _Key) -> None:
+        self._undone[key] = None
+        if len(self._undone) > UNDONE:
+            self._undone.popitem(last=False)
 
     async def _note(self, message: Message, *, begun: bool | None) -> None:
         name = self._name(f"handled:{message.destination}")

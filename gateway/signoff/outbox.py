@@ -48,7 +48,12 @@ class Outbox:
                 return []
         work: list[Work] = []
         for copy_id in copy_ids:
-            work += await self.lease([copy_id], lease_s=lease_s, resend=resend)
+            try:
+                work += await self.lease([copy_id], lease_s=lease_s, resend=resend)
+            except StoreError:
+                if not work:
+                    raise
+                break  # what is leased already is sent; the rest stays due
         return work
 
     async def _give_up(self, copy_id: str, error: Exception) -> None:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from signoff.bypass_notes import over_card
 from signoff.changes import expiring, sweeping
 from signoff.changes.staging import lost_ids
-from signoff.errors import StoreError
+from signoff.errors import StoreCorrupt, StoreError
 from signoff.model import ApprovalRequest, Change, Copy, Note, Notifier, Session, Turn
 from signoff.ports import Clock, Store, Tx
 from signoff.rows import joined, key_of, table_of
@@ -81,7 +81,12 @@ class Sweeper:
         self._next: datetime | None = None
         self._beat: datetime | None = None
         self._looked: tuple[datetime, float] | None = None
-        """When the last round began, by the clock and by the time that passed."""
+        """When it was last seen that the machine did not sleep, by the clock and by the time that passed."""
+        self._making_up: asyncio.Task[None] | None = None
+        self._moved: set[str] = set()
+        """The rows that were moved on, by table and key, while not all of them are."""
+        self._taken_back = timedelta(0)
+        """By how much the start took deadlines back, as far as the clock has not caught up since."""
         self.down = timedelta(0)
         """How long no gateway was up before this one."""
         self._on_defect = on_defect
@@ -98,6 +103,7 @@ class Sweeper:
         of them at the last heartbeat is left of them now.
         """
         now = self._clock.now()
+        self._looked = (now, self._clock.passed())
         beat = await self._store.get(Note, HEARTBEAT)
         down = now - datetime.fromisoformat(beat.value) if beat else timedelta(0)
         # Within a heartbeat another process may be up, unless this one is alone. Beyond it the whole time is made up
@@ -107,8 +113,10 @@ class Sweeper:
         by = down if self._alone and down < timedelta(0) else min(self.down, MAX_SHIFT)
         if by < timedelta(0):
             log.warning("sweep.set_back: the clock was set back; deadlines come back by %.0f s", -by.total_seconds())
-        if by and not await self._shift(by, now, beat):
+        # Another gateway that started at the same time may have moved them.
+        if by and not await self._shift(by, now, lambda tx: tx.get(Note, HEARTBEAT) != beat):
             by = timedelta(0)
+        self._taken_back = max(-by, timedelta(0))
         for profile, settings in self._settings.items():
             await self._arm(profile, settings)
         await self._heartbeat(now)
@@ -117,42 +125,73 @@ class Sweeper:
             log.info(text, by.total_seconds(), HEARTBEAT_S)
         return by
 
-    async def _shift(self, by: timedelta, now: datetime, beat: Note | None) -> bool:
-        """Move every deadline on by that, unless another gateway that started at the same time has moved them."""
-        far = now + timedelta(days=36500)
-        requests = [key_of(r) for r in await self._store.due(ApprovalRequest, far, limit=ALL)]
-        turns = [key_of(t) for t in await self._store.due(Turn, far, limit=ALL)]
-        notifiers = [key_of(n) for n in await self._store.due(Notifier, far, limit=ALL)]
+    async def _shift(self, by: timedelta, now: datetime, unless: Callable[[Tx], bool] = lambda tx: False) -> bool:
+        """Move every deadline on by that and note that we are up, unless that holds; whether it was done."""
         # What is to be sent is late after an outage, and is not to wait for a time that was taken back.
-        copies = [key_of(c) for c in await self._store.due(Copy, far, limit=ALL)] if by < timedelta(0) else []
-        shift = partial(sweeping.shift, requests=requests, turns=turns, notifiers=notifiers, copies=copies, by=by)
+        tables: tuple[type[Struct], ...] = (ApprovalRequest, Turn, Notifier, *((Copy,) if by < timedelta(0) else ()))
+        far = now + timedelta(days=36500)
+        due = {row: [key_of(found) for found in await self._store.due(row, far, limit=ALL)] for row in tables}
+        keys = {row: [key for key in due[row] if _name(row, key) not in self._moved] for row in tables}
 
-        def change(tx: Tx) -> bool:
-            if tx.get(Note, HEARTBEAT) != beat:
+        def change(tx: Tx, keys: Mapping[type[Struct], Sequence[str]]) -> bool:
+            if unless(tx):
                 return False
-            shift(tx)
+            sweeping.shift(tx, keys, by)
             tx.put(Note(name=HEARTBEAT, value=now.isoformat()))
             return True
 
-        return await self._store.transact(change, bulk=True)
-
-    async def _awake(self, now: datetime) -> None:
-        """Make up for a sleep of the machine, in which nobody could reach us, as for an outage. With others on the
-        store nobody knows whether they slept."""
-        passed_s, before = self._clock.passed(), self._looked
-        self._looked = (now, passed_s)
-        if before is None or not self._alone:
-            return
-        leapt = now - before[0] - timedelta(seconds=passed_s - before[1])
-        if leapt < LEAP:
-            return
-        log.warning("sweep.leapt: the clock went ahead by %.0f s; deadlines are moved on", leapt.total_seconds())
         try:
-            await self._shift(min(leapt, MAX_SHIFT), now, await self._store.get(Note, HEARTBEAT))
+            done = await self._store.transact(partial(change, keys=keys), bulk=True)
         except StoreError:
-            self._looked = before  # it is still to be made up for
             raise
-        self._beat = now
+        except Exception:  # a row's outer edge: one that cannot be moved must not let the others run out
+            done = await self._store.transact(partial(change, keys={}))
+            for row in tables if done else ():
+                await self._one_by_one(row, keys[row], now, partial(_shift_alone, row=row, by=by), self._moved.add)
+        self._moved.clear()
+        return done
+
+    def _leapt(self) -> timedelta:
+        """How far the clock went ahead of the time that passed since we looked last."""
+        now, passed_s = self._clock.now(), self._clock.passed()
+        if self._looked is None:
+            self._looked = (now, passed_s)
+        return now - self._looked[0] - timedelta(seconds=passed_s - self._looked[1])
+
+    async def awake(self) -> None:
+        """To be awaited before anything is committed: make up for a sleep of the machine, in which nobody could reach
+        us, as for an outage. Where it did not sleep, that is two looks at the clock. With others on the store nobody
+        knows whether they slept. Raises `StoreError` when it is still to be made up for."""
+        if not self._alone:
+            return
+        if self._making_up is None:
+            if self._leapt() < LEAP:
+                return
+            # A task of its own, since whoever came first may be cancelled.
+            self._making_up = asyncio.create_task(self._make_up())
+            self._making_up.add_done_callback(_heard)
+        if self._making_up is not asyncio.current_task():
+            await asyncio.shield(self._making_up)
+
+    async def _make_up(self) -> None:
+        before, leapt, now = self._looked, self._leapt(), self._clock.now()
+        self._looked = (now, self._clock.passed())
+        try:
+            # What the start took back, since the clock was behind, is given back whole.
+            await self._shift(min(leapt, MAX_SHIFT + self._taken_back), now)
+            log.warning("sweep.leapt: the clock went ahead by %.0f s; deadlines are moved on", leapt.total_seconds())
+            self._taken_back = max(self._taken_back - leapt, timedelta(0))
+            self._beat = now
+        except Exception as error:
+            if isinstance(error, StoreError) and not isinstance(error, StoreCorrupt):
+                self._looked = before  # it is still to be made up for
+                raise
+            # It would fail again at each try, and nothing could be committed meanwhile.
+            self._moved.clear()
+            self._on_defect()
+            log.exception("sweep.leapt: deadlines could not be moved on")
+        finally:
+            self._making_up = None
 
     async def _arm(self, profile: str, settings: SessionSettings) -> None:
         """Where it was changed when sessions expire, have those that are there expire by it."""
@@ -188,8 +227,9 @@ class Sweeper:
 
     async def _round(self) -> None:
         self._wake.clear()
-        now = self._clock.now()
-        await self._awake(now)
+        await self.awake()
+        passed_s, now = self._clock.passed(), self._clock.now()
+        self._looked = (now, passed_s)
         if self._beat is None or not timedelta(0) <= now - self._beat < timedelta(seconds=HEARTBEAT_S):
             await self._heartbeat(now)
         more = await self.sweep()
@@ -257,7 +297,14 @@ class Sweeper:
                 self._due_since[key] = first
         return frozenset(self._due_since)
 
-    async def _one_by_one(self, row: type[R], keys: Sequence[str], now: datetime, change: Sweep) -> None:
+    async def _one_by_one(
+        self,
+        row: type[Struct],
+        keys: Sequence[str],
+        now: datetime,
+        change: Sweep,
+        done: Callable[[str], object] = lambda name: None,
+    ) -> None:
         for key in keys:
             try:
                 _tell_lost(await self._store.transact(partial(change, keys=[key])))
@@ -265,6 +312,7 @@ class Sweeper:
                 raise
             except Exception as error:  # as above
                 self._skip(row, key, now, error)
+            done(_name(row, key))
 
     def _skip(self, row: type[Struct], key: str, now: datetime, error: Exception) -> None:
         self._skipped[_name(row, key)] = now + SKIP_FOR
@@ -293,6 +341,16 @@ class Sweeper:
             tx.put(Note(name=HEARTBEAT, value=now.isoformat()))
 
         await self._store.transact(change)
+
+
+def _shift_alone(tx: Tx, keys: Sequence[str], row: type[Struct], by: timedelta) -> None:
+    sweeping.shift(tx, {row: keys}, by)
+
+
+def _heard(making_up: asyncio.Task[None]) -> None:
+    """Those who waited are told of its error, and may all have been cancelled."""
+    if not making_up.cancelled():
+        making_up.exception()
 
 
 def _tell_lost(changed: object) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from time import perf_counter
 from typing import Any, TypeVar
@@ -219,6 +219,8 @@ class TimedStore:
     def __init__(self, store: Store, telemetry: Telemetry) -> None:
         self._store = store
         self._committed = telemetry.committed
+        self.first: Callable[[], Awaitable[None]] | None = None
+        """Awaited before each commit; what it raises is raised instead."""
 
     @property
     def shared(self) -> bool:
@@ -227,6 +229,8 @@ class TimedStore:
 
     async def transact(self, change: Callable[[Tx], T], *, bulk: bool = False) -> T:
         """As the store's; only what was committed is counted."""
+        if self.first is not None:
+            await self.first()
         start = perf_counter()
         value = await self._store.transact(change, bulk=bulk)
         self._committed(perf_counter() - start)

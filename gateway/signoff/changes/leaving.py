@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from signoff.changes import delivering, ending
+from signoff.changes import delivering, ending, moving
 from signoff.changes.common import followers
 from signoff.changes.delivering import row_of, state_after
 from signoff.model import Copy, Destination, replace
@@ -33,6 +33,7 @@ def left(
     """Give up what stands in `place`, a chat with its threads or one thread. Questions that nobody else can answer go
     to `fallback`, as if their card had been refused; where that has them already, or there is none, they end, or wait
     on as they stand where it may not be `for_good`. What is still to be sent there is tried and refused by itself."""
+    moving.forget(tx, profile, place)
     standing = [
         copy
         for copy in tx.find(Copy, "open_chat", joined(profile, place.platform, place.chat_id))

@@ -11,11 +11,12 @@ from signoff.rows import joined, place_key
 def move_chat(tx: Tx, profile: str, platform: str, old_chat: str, new_chat: str, *, told: bool = False) -> None:
     """A chat got a new id: unsent copies go there, open cards are posted anew, each once, and its sessions are there.
 
-    The new id is kept, since an agent may go on naming its session's place by the old one. `told`: the platform says so
-    by itself, which is rare. The sessions of threads in which nothing is open are looked for then too, among all of the
-    profile.
+    The new id is kept until `forget`, since an agent may go on naming its session's place by the old one. `told`: the
+    platform says so by itself, which is rare. The sessions of threads in which nothing is open are looked for then too,
+    among all of the profile.
     """
     tx.put(Note(name=_note_name(profile, platform, old_chat), value=new_chat))
+    tx.put(Note(name=_old_name(profile, platform, new_chat), value=old_chat))
     anew: set[tuple[str, Destination]] = set()
     places = {Destination(platform, old_chat)}
     for copy in tx.find(Copy, "open_chat", joined(profile, platform, old_chat)):
@@ -41,13 +42,31 @@ def move_chat(tx: Tx, profile: str, platform: str, old_chat: str, new_chat: str,
 
 
 def place_now(tx: Tx, profile: str, place: Destination) -> Destination:
-    """The place under the id that its chat has now. A chat moves once: a supergroup stays one."""
+    """The place under the id that its chat has now, as far as is known. A chat moves once: a supergroup stays one."""
     moved = tx.get(Note, _note_name(profile, place.platform, place.chat_id))
     return place if moved is None else replace(place, chat_id=moved.value)
 
 
+def forget(tx: Tx, profile: str, place: Destination) -> None:
+    """The chat is out of reach, so whoever names it by its old id is to learn anew where it is: a person's direct chat
+    is one bot's alone, and another bot has another."""
+    if place.thread_id is not None:
+        return
+    old = tx.get(Note, _old_name(profile, place.platform, place.chat_id))
+    if old is None:
+        return
+    tx.delete(old)
+    moved = tx.get(Note, _note_name(profile, place.platform, old.value))
+    if moved is not None and moved.value == place.chat_id:
+        tx.delete(moved)
+
+
 def _note_name(profile: str, platform: str, old_chat: str) -> str:
     return f"moved:{joined(profile, platform, old_chat)}"
+
+
+def _old_name(profile: str, platform: str, new_chat: str) -> str:
+    return f"moved_here:{joined(profile, platform, new_chat)}"
 
 
 def _move_session(tx: Tx, session: Session, platform: str, old_chat: str, new_chat: str) -> None:

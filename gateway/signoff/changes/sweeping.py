@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
+from msgspec import Struct
+
 from signoff.changes import bypassing, claiming, delivering, ending, expiring, sending, staging, stopping
 from signoff.changes.bypassing import Bypass
 from signoff.changes.common import followers, plus, unsure
@@ -115,43 +117,55 @@ SHOWN_FROM = timedelta(seconds=5)
 """Cards tell a deadline that moved by more than this anew; a quick restart does not edit them all."""
 
 
-def shift(
-    tx: Tx,
-    requests: Iterable[str],
-    turns: Iterable[str],
-    notifiers: Iterable[str],
-    by: timedelta,
-    copies: Iterable[str] = (),
-) -> int:
-    """Move every deadline on by the time in which no gateway was up, so that agents find their requests pending and a
-    tap made meanwhile counts; returns how many requests moved. By a negative time where the clock was set back."""
-    count = 0
-    for key in requests:
-        row = tx.get(ApprovalRequest, key)
-        if row is not None:
-            times = {
-                name: when + by
-                for name in _DEADLINES
-                # An executor's claim lives as long as its claimant; what waits for its start goes on waiting.
-                if not (name == "claim_by" and row.stages is not None and row.execution.state == "claimed")
-                if (when := getattr(row, name)) is not None
-            }
-            moved = replace(row, **times)
-            tx.put(moved)
-            if row.outcome is None and row.leader_id is None and abs(by) > SHOWN_FROM:
-                sending.touch(tx, moved)
-            count += 1
-    for key in turns:
-        turn = tx.get(Turn, key)
-        if turn is not None and turn.ended_at is None:
-            tx.put(replace(turn, lease_until=turn.lease_until + by))
-    for key in notifiers:
-        notifier = tx.get(Notifier, key)
-        if notifier is not None and notifier.gone_at is not None:
-            tx.put(replace(notifier, gone_at=notifier.gone_at + by))
-    for key in copies:
-        copy = tx.get(Copy, key)
-        if copy is not None and copy.due_at is not None:
-            lease = copy.lease_until + by if copy.lease_until is not None else None
-            tx.put(replace(copy, due_at=copy.due_at + by, lease_until=lease))
-    return count
+def shift(tx: Tx, keys: Mapping[type[Struct], Iterable[str]], by: timedelta) -> None:
+    """Move the deadlines of these rows on by the time in which no gateway was up, so that agents find their requests
+    pending and a tap made meanwhile counts. By a negative time where the clock was set back.
+
+    Of requests, turns, notifiers and copies. What was allowed or kept until a time of the clock, as a time box, a
+    bypass or an idle session, ends at that time.
+    """
+    moves: dict[type[Struct], Callable[[Tx, str, timedelta], None]] = {
+        ApprovalRequest: _shift_request,
+        Turn: _shift_turn,
+        Notifier: _shift_notifier,
+        Copy: _shift_copy,
+    }
+    for row, those in keys.items():
+        for key in those:
+            moves[row](tx, key, by)
+
+
+def _shift_request(tx: Tx, key: str, by: timedelta) -> None:
+    row = tx.get(ApprovalRequest, key)
+    if row is None:
+        return
+    times = {
+        name: when + by
+        for name in _DEADLINES
+        # An executor's claim lives as long as its claimant; what waits for its start goes on waiting.
+        if not (name == "claim_by" and row.stages is not None and row.execution.state == "claimed")
+        if (when := getattr(row, name)) is not None
+    }
+    moved = replace(row, **times)
+    tx.put(moved)
+    if row.outcome is None and row.leader_id is None and abs(by) > SHOWN_FROM:
+        sending.touch(tx, moved)
+
+
+def _shift_turn(tx: Tx, key: str, by: timedelta) -> None:
+    turn = tx.get(Turn, key)
+    if turn is not None and turn.ended_at is None:
+        tx.put(replace(turn, lease_until=turn.lease_until + by))
+
+
+def _shift_notifier(tx: Tx, key: str, by: timedelta) -> None:
+    notifier = tx.get(Notifier, key)
+    if notifier is not None and notifier.gone_at is not None:
+        tx.put(replace(notifier, gone_at=notifier.gone_at + by))
+
+
+def _shift_copy(tx: Tx, key: str, by: timedelta) -> None:
+    copy = tx.get(Copy, key)
+    if copy is not None and copy.due_at is not None:
+        lease = copy.lease_until + by if copy.lease_until is not None else None
+        tx.put(replace(copy, due_at=copy.due_at + by, lease_until=lease))

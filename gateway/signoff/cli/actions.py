@@ -12,7 +12,6 @@ from signoff.cli.output import left, put_json, put_rows
 from signoff.cli.summaries import summary
 from signoff.client import ActionRecord, Client
 from signoff.errors import RequestNotFound
-from signoff.ids import called
 
 _STATES = {
     "waits": "waits for an answer",
@@ -66,7 +65,7 @@ def _list(place: Place) -> None:
 def _row(row: ActionRecord) -> tuple[str, ...]:
     asked = row.approval
     until = asked.expires_at if row.state == "waits" else None
-    return row.short_id, summary(asked), _told(row), row.executor or "", called(asked.session_id), left(until)
+    return row.short_id, summary(asked), _told(row), row.executor or "", asked.session_id, left(until)
 
 
 def _told(row: ActionRecord) -> str:

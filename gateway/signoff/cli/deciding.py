@@ -12,7 +12,6 @@ from signoff.cli.output import Shown, Suggested, json_object, left, put_json, pu
 from signoff.cli.summaries import summary
 from signoff.client import ApprovalRecord, Client
 from signoff.errors import AlreadyResolved, Conflict
-from signoff.ids import called
 
 _GIVING = {"WHAT": 30, "SESSION": 0, "AGENT": 0}
 """What a narrow terminal cuts or leaves out; `why` and --json tell the rest."""
@@ -37,7 +36,7 @@ def pending(place: Place, session_id: str | None) -> None:
         put_json({"object": "list", "data": records, "next": None})
         return
     rows = [
-        (each.short_id, _what(each), called(each.session_id), each.agent or "", each.severity, left(each.expires_at))
+        (each.short_id, _what(each), each.session_id, each.agent or "", each.severity, left(each.expires_at))
         for each in records
     ]
     heads = ("ID", "WHAT", "SESSION", "AGENT", "SEVERITY", "EXPIRES IN")

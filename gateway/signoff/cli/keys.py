@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
+import re
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -23,6 +24,10 @@ from signoff.keys import SCOPES, Keys
 from signoff.model import Key
 from signoff.settings import Profile
 from signoff.stores.open import open_store
+from signoff.visible import visible
+
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@/-]*\Z")
+"""Session ids that stand in a command as they are. An agent may choose any, and what is printed may be copied."""
 
 
 @click.group(
@@ -118,11 +123,19 @@ def revoke_key(place: Place, key_id: str) -> None:
         return
     click.echo(f"{key_id} is revoked.")
     if orphans:
-        agent, sessions = orphans[0].agent, sorted({each.session_id for each in orphans})
+        agent, sessions = visible(orphans[0].agent or ""), sorted({each.session_id for each in orphans})
         click.echo(
             f"Questions of agent {agent} that still wait: {len(orphans)}. It has no key now, so nothing comes of their "
-            f"answers until it gets one. Withdraw them with {', '.join(f'`signoff stop {name}`' for name in sessions)}."
+            f"answers until it gets one. {_withdrawing(sessions)}"
         )
+
+
+def _withdrawing(sessions: Sequence[str]) -> str:
+    """How the questions of these sessions are withdrawn."""
+    ways = [f"`signoff stop {name}`" for name in sessions if _PLAIN.match(name)]
+    if len(ways) < len(sessions):
+        ways.append("`signoff stop SESSION` for those with other ids in `signoff pending --json`")
+    return f"Withdraw them with {', '.join(ways)}."
 
 
 async def _orphans(client: Client, key_id: str) -> list[ApprovalRecord]:

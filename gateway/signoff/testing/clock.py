@@ -42,11 +42,15 @@ class FakeClock:
         """Seconds by which it was advanced."""
         return (self._now - self._start - self._leapt).total_seconds()
 
-    async def leap(self, seconds: float) -> None:
-        """Be ahead by `seconds` at once, as a clock that was set or a machine that slept; who was to wake meanwhile
-        wakes now."""
+    def slept(self, seconds: float) -> None:
+        """Be ahead by `seconds` at once, as after a sleep of the machine. Who was to wake meanwhile still has the rest
+        of its time to wait, until the next `advance`."""
         self._leapt += timedelta(seconds=seconds)
         self._now += timedelta(seconds=seconds)
+
+    async def leap(self, seconds: float) -> None:
+        """As `slept`, or as a clock that was set; who was to wake meanwhile wakes now."""
+        self.slept(seconds)
         await self.advance(0)
 
     async def sleep_until(self, when: datetime) -> None:

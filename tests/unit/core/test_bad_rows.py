@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -12,8 +12,10 @@ from tests.unit.core.harness import GROUP, World
 from signoff import maker as making
 from signoff.changes import digests as listing
 from signoff.changes import sending
-from signoff.model import Action, ApprovalRequest, Command, Copy
+from signoff.errors import StoreUnavailable
+from signoff.model import Action, ApprovalRequest, Command, Copy, Destination
 from signoff.outbox import AGAIN_S
+from signoff.ports import Tx
 
 
 @pytest.fixture
@@ -110,3 +112,30 @@ async def test_one_that_cannot_be_leased_ends(world: World, monkeypatch: pytest.
     monkeypatch.undo()
     await world.advance(AGAIN_S)
     assert await delivered(world, [bad])
+
+
+async def test_those_that_are_leased_beside_a_bad_one_are_sent_though_the_store_is_away(
+    make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody else would send them before their lease is over, and then it would be in doubt whether they were."""
+    world = make_world()
+    for number in range(3):
+        await world.session(f"s{number}", destination=Destination("fake", str(500 + number)))
+    rows = [await world.submit(f"deploy {number}", f"s{number}") for number in range(3)]
+    last = (await world.copies(rows[-1]))[0].copy_id
+    lease, away = sending.lease, True
+
+    def failing(tx: Tx, copy_ids: Sequence[str], **words: Any) -> list[sending.Work]:
+        if len(copy_ids) > 1:
+            raise TypeError("a defect")
+        if away and last in copy_ids:
+            raise StoreUnavailable
+        return lease(tx, copy_ids, **words)
+
+    monkeypatch.setattr(sending, "lease", failing)
+    with pytest.raises(StoreUnavailable):
+        await world.flush()
+    away = False
+    await world.flush()
+    assert await delivered(world, rows)
+    assert len(world.chat.shown()) == len(rows)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import pytest
 from tests.unit.core.harness import OTHER_PLACE, PLACE, World
 
 from signoff.changes import moving
-from signoff.errors import ChatMoved
-from signoff.model import Destination
+from signoff.errors import ChatMoved, SendRefused
+from signoff.model import Card, Destination, Posted, replace
 from signoff.ports import Tx
 
 NEW = Destination("fake", "-100100")
@@ -129,3 +130,38 @@ async def test_runs_of_which_nothing_was_heard_are_not_told_anew(world: World) -
     await world.store.transact(partial(move, told=True))
     await world.settle()
     assert [copy.state for copy in await world.copies(row)] == ["failed"]
+
+
+@pytest.mark.parametrize("reason", ["chat_not_found", "bot_removed", "no_access"])
+async def test_another_bot_finds_the_direct_chat_of_its_own(
+    world: World, monkeypatch: pytest.MonkeyPatch, reason: str
+) -> None:
+    """The direct chat that was learned was the former bot's, with the same person."""
+    person, former, own = (Destination("fake", chat_id) for chat_id in ("42", "900", "901"))
+    await world.store.transact(
+        partial(moving.move_chat, profile="default", platform="fake", old_chat="42", new_chat="900")
+    )
+    post = world.chat.post
+
+    async def posted(destination: Destination, card: Card, **given: Any) -> Posted:
+        if destination == person:
+            raise ChatMoved(new_chat_id=own.chat_id)
+        if destination == former:
+            raise SendRefused("not there", reason=reason)
+        return await post(destination, card, **given)
+
+    monkeypatch.setattr(world.chat, "post", posted)
+    await world.session("first", destination=person)
+    await world.ask("deploy a", "first")
+    await world.session("next", destination=person)
+    row = await world.ask("deploy b", "next")
+    assert [message.destination for message in await world.cards(row)] == [own]
+    assert await found(world, own) == ["next"]
+
+
+async def test_a_thread_that_is_gone_leaves_the_chat_where_it_is(world: World) -> None:
+    await world.store.transact(partial(move, told=True))
+    await world.dispatcher.left("default", replace(NEW, thread_id="7"), "the thread was deleted")
+    assert await world.store.transact(partial(moving.place_now, profile="default", place=PLACE)) == NEW
+    await world.dispatcher.left("default", NEW, "the bot was removed")
+    assert await world.store.transact(partial(moving.place_now, profile="default", place=PLACE)) == PLACE

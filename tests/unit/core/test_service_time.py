@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec import Struct
 from tests.unit.core.harness import BY_ANN, World, tokens_of
 
 from signoff.changes import sweeping
 from signoff.clock import SystemClock
+from signoff.config import load_config
+from signoff.errors import StoreCorrupt, StoreUnavailable
+from signoff.gateway import Gateway
 from signoff.model import ApprovalRequest, Destination, Note, Notifier, Turn, replace
+from signoff.ports import Tx
 from signoff.rows import request_key, session_key
 from signoff.stores.memory import MemoryStore
+from signoff.stores.open import open_store
 from signoff.sweeper import HEARTBEAT
+from signoff.telemetry import Telemetry, TimedStore
 from signoff.testing.clock import FakeClock
 from signoff.testing.fake_adapter import FakeAdapter
 
@@ -209,9 +218,10 @@ async def test_a_clock_that_was_set_back_before_a_restart_brings_deadlines_back(
     await world.store.transact(
         lambda tx: sweeping.shift(
             tx,
-            [request_key("default", each.request_id) for each in (row, unsent)],
-            [session_key("default", "leased")],
-            [],
+            {
+                ApprovalRequest: [request_key("default", each.request_id) for each in (row, unsent)],
+                Turn: [session_key("default", "leased")],
+            },
             ahead,
         )
     )
@@ -223,6 +233,124 @@ async def test_a_clock_that_was_set_back_before_a_restart_brings_deadlines_back(
     assert [copy.state for copy in await after.copies(unsent)] == ["sent"], "a card does not wait for the old time"
     await after.advance(61)
     assert (await after.row(row)).cause == "requester_gone"
+
+
+async def test_what_a_start_took_back_is_given_back_once_the_clock_is_right(make_world: Callable[..., World]) -> None:
+    """A machine without a clock of its own starts in the past, until a time server sets it."""
+    world = make_world(alone=True)
+    await world.session()
+    row = await world.ask(timeout_s=300)
+    behind = timedelta(hours=3)
+    await world.store.transact(lambda tx: tx.put(Note(name=HEARTBEAT, value=_plus(tx.now, behind).isoformat())))
+    moved: dict[type[Struct], list[str]] = {ApprovalRequest: [request_key("default", row.request_id)]}
+    await world.store.transact(lambda tx: sweeping.shift(tx, moved, behind))
+    after = make_world(chat=world.chat, alone=True)
+    assert await after.sweeper.resume() == -behind
+    assert (await after.row(row)).expires_at == row.expires_at
+    for ahead in (3600 + 20, 7200 + 20):
+        after.clock.slept(ahead)
+        await after.sweeper.awake()
+        before, row = row.expires_at, await after.row(row)
+        assert row.expires_at == _plus(before, timedelta(seconds=ahead))
+    after.clock.slept(7200)
+    await after.sweeper.awake()
+    assert (await after.row(row)).expires_at == _plus(row.expires_at, timedelta(hours=1)), "an hour, from now on"
+
+
+@pytest.fixture
+async def alert(tmp_path: Path) -> AsyncIterator[World]:
+    """A gateway's core whose store makes up for a sleep before each commit; nothing sweeps."""
+    clock = FakeClock()
+    store = TimedStore(open_store(f"sqlite://{tmp_path}/signoff.db", clock), Telemetry())
+    world = World(store, clock, alone=True)
+    await world.session()
+    await world.sweeper.resume()
+    store.first = world.sweeper.awake
+    yield world
+    await world.aclose()
+    await store.aclose()
+
+
+async def test_who_is_faster_than_the_sweeper_after_a_sleep_is_in_time(alert: World) -> None:
+    pressed, typed, unclaimed = [await alert.ask(f"deploy {name}", timeout_s=300) for name in "abc"]
+    message, token = await alert.button(pressed, "once")
+    await alert.decide(unclaimed, "once")
+    alert.clock.slept(1800)
+    told, won, claimed = await asyncio.gather(
+        alert.press(token, message), alert.decide(typed, "once"), alert.claim(unclaimed)
+    )
+    assert told.text == "Approved once. The agent is told."
+    assert won == "won"
+    assert claimed.may_run
+    waits = await alert.ask("deploy d", timeout_s=300)
+    await alert.clock.advance(301)
+    await alert.settle()
+    assert (await alert.row(waits)).outcome == "timeout", "time that passed is not made up for"
+
+
+async def test_a_store_that_is_away_after_a_sleep_makes_up_for_it_later(
+    alert: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [await alert.ask(f"deploy {number}", timeout_s=300) for number in range(3)]
+    alert.clock.slept(1800)
+    bad, _, late = [request_key("default", row.request_id) for row in rows]
+    shift, away = sweeping.shift, True
+
+    def failing(tx: Tx, keys: Mapping[type[Struct], Sequence[str]], by: timedelta) -> None:
+        those = keys.get(ApprovalRequest, ())
+        if bad in those:
+            raise OverflowError("a row that cannot be moved")
+        if late in those and away:
+            raise StoreUnavailable
+        shift(tx, keys, by)
+
+    monkeypatch.setattr(sweeping, "shift", failing)
+    with pytest.raises(StoreUnavailable):
+        await alert.decide(rows[1], "once")
+    away = False
+    assert await alert.decide(rows[1], "once") == "won"
+    later = [_plus(row.expires_at, timedelta(minutes=30)) for row in rows]
+    assert [(await alert.row(row)).expires_at for row in rows] == [rows[0].expires_at, *later[1:]], "each once"
+
+
+async def test_a_make_up_that_fails_for_good_keeps_nothing_else_from_the_store(
+    alert: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alert.clock.slept(1800)
+
+    async def corrupt(*given: Any, **words: Any) -> list[Any]:
+        raise StoreCorrupt("a document cannot be read")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(alert.store, "due", corrupt)
+        assert (await alert.submit("deploy a")).outcome is None
+    assert (await alert.submit("deploy b")).outcome is None
+
+
+async def test_a_make_up_outlives_who_began_it(alert: World) -> None:
+    row = await alert.ask(timeout_s=300)
+    alert.clock.slept(1800)
+    first = asyncio.ensure_future(alert.submit("deploy a"))
+    await asyncio.sleep(0)
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    await alert.decide(row, "once")
+    assert (await alert.row(row)).expires_at == _plus(row.expires_at, timedelta(minutes=30)), "moved on once"
+
+
+@pytest.mark.parametrize("alone", [True, False])
+async def test_a_gateway_makes_up_for_a_sleep_before_anything_is_judged(tmp_path: Path, alone: bool) -> None:
+    """On a store that others may serve too, nobody knows whether they slept."""
+    file = tmp_path / "signoff.toml"
+    file.write_text(f'[gateway]\nstate_dir = "{tmp_path}/state"\nstore = "memory://"\n')
+    clock = FakeClock()
+    made = Gateway(load_config(file, {}), clock=clock, store=None if alone else MemoryStore(clock), adapters={})
+    await made.open()
+    clock.slept(1800)
+    await made.store.transact(lambda tx: tx.put(Note(name="any", value="")))
+    beat = await made.store.get(Note, HEARTBEAT)
+    assert beat is not None and (beat.value == clock.now().isoformat()) == alone
+    await made.aclose()
 
 
 class _SetBack(FakeClock):

@@ -102,13 +102,13 @@ async def test_a_run_again_lapses_too(make: Callable[..., KeptWorld], world: Kep
 async def test_the_time_without_a_gateway_does_not_count(world: KeptWorld) -> None:
     row = await approved(world)
     key, day = request_key("default", row.request_id), timedelta(days=1)
-    await world.store.transact(lambda tx: sweeping.shift(tx, [key], [], [], day))
+    await world.store.transact(lambda tx: sweeping.shift(tx, {ApprovalRequest: [key]}, day))
     moved = await world.row(row)
     assert row.claim_by is not None
     assert moved.claim_by == row.claim_by + day
     await world.store.transact(lambda tx: staging.start(tx, "default", row.request_id, "run"))
     held = await world.row(row)
-    await world.store.transact(lambda tx: sweeping.shift(tx, [key], [], [], day))
+    await world.store.transact(lambda tx: sweeping.shift(tx, {ApprovalRequest: [key]}, day))
     assert (await world.row(row)).claim_by == held.claim_by, "a claim lives as long as its claimant"
 
 

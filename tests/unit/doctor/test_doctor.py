@@ -156,7 +156,7 @@ async def test_a_refused_token_is_one_finding(patient: Patient, telegram: Telegr
 async def test_an_unreachable_platform(patient: Patient) -> None:
     patient.configure(f'[platforms.telegram]\ntoken = "{TOKEN}"\napi_base_url = "http://127.0.0.1:9"\n')
     rows = await patient.examined(1)
-    assert "cannot be reached" in rows["telegram", "connection"]["text"]
+    assert "could not be reached" in rows["telegram", "connection"]["text"]
 
 
 async def test_nobody_who_may_decide_is_a_problem(patient: Patient, telegram: TelegramPlatform) -> None:

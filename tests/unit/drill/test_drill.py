@@ -187,7 +187,7 @@ async def test_a_card_outlives_the_gateway(shell: Shell, telegram: TelegramPlatf
     [
         (["--to", "nowhere"], 2, "platform:chat"),
         (["--to", "slack:C1"], 2, "does not serve slack"),
-        (["--wait", "1"], 2, "--wait: 1 is out of bounds: it must be 5 to 3600 seconds"),
+        (["--wait", "1"], 2, "--wait: 1 is out of bounds: it must be 5 to 3,600 seconds"),
         (["--wait", "soon"], 2, "--wait: 'soon' is no length of time. Write seconds, or such as 90s, 5m, 2h or 1d."),
     ],
 )

@@ -78,8 +78,13 @@ class Breadth(msgspec.Struct, frozen=True):
 
     @property
     def inside(self) -> bool:
-        """Whether it reaches no farther than the folder that the action starts in."""
-        return any(item.told == _INSIDE for item in self.narrow)
+        """Whether it reaches no farther than the folder that the action starts in, and only to a part of it."""
+        found = False
+        for item in self.narrow:  # of thousands of findings a generator for each would cost more
+            if item is _WHOLE or item is _HISTORY:
+                return False
+            found = found or item.told == _INSIDE
+        return found
 
 
 def breadth_of(key: str, seen: Seen) -> Breadth:
@@ -136,6 +141,9 @@ def _carried_names(seen: Seen) -> list[str]:
 
 
 _INSIDE = "inside the folder it starts in"
+_WHOLE = Narrow("whole", "the whole folder", "the whole folder")
+_HISTORY = Narrow("history", "what git keeps of it", "git's own files")
+_OF_HISTORY = re.compile(r"(?:\A|/)\.git(?:/*\Z|/(?:\*|objects|refs))")
 _UNKNOWN_TARGETS = Narrow("unknown targets", "what is only known when it runs", "unknown targets")
 
 
@@ -173,7 +181,9 @@ def _deleted(seen: Seen) -> Iterator[Narrow]:
     elif start is not None:
         yield Narrow(f"in {start}", "" if unknown else _INSIDE)
     if seen.name not in {"find", "gfind"} and any(_is_whole(word, seen) for word in targets):
-        yield Narrow("whole", "the whole folder", "the whole folder")
+        yield _WHOLE
+    if any(_OF_HISTORY.search(word.text) for word in targets):
+        yield _HISTORY
 
 
 def _is_lost(seen: Seen) -> bool:

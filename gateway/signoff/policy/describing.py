@@ -179,8 +179,9 @@ def _code(subject: Subject) -> tuple[str, Severity]:
     told = _sentences(found) if found is not None else []
     if not told:
         return f"runs {code}", "medium"
-    room = MAX_TOLD_CHARS - len(f" ({code})")
-    return f"{_joined(told, room)} ({code})", graver("medium", told[0][1])
+    both = f"{_joined(told, MAX_TOLD_CHARS - len(f' ({code})'))} ({code})"
+    fits = len(both) <= MAX_TOLD_CHARS
+    return both if fits else _joined(told, MAX_TOLD_CHARS), graver("medium", told[0][1])
 
 
 def _classes(subject: Subject) -> list[tuple[str, str]]:
@@ -190,6 +191,8 @@ def _classes(subject: Subject) -> list[tuple[str, str]]:
     found = [(name, told) for name, told in _FILE_CLASSES if any(CLASSES[name](word, cwd, facts) for word in words)]
     if any(protected_file(subject, word.text) for word in words):
         found.insert(0, (PROTECTED_KEY.partition(".")[2], "a protected file"))
+    if len(subject.context.files) > MAX_FILES:
+        found.append(("many", "one of more files than are looked at"))
     return found
 
 

@@ -17,6 +17,7 @@ from signoff.policy.seen import OwnFacts, Seen
 from signoff.policy.shell import UNKNOWN, Command, Script, carriers
 from signoff.policy.shell.deadline import Deadline
 from signoff.policy.unknown import HIDDEN, UnknownCommands, reason
+from signoff.policy.unknown import names as unknown_names
 from signoff.policy.unknown import table as unknown_words
 from signoff.policy.verdict import MAX_LABEL_CHARS, Severity, VerdictWord
 
@@ -230,26 +231,28 @@ class _Collected:
         script = self.script
         understood = not (script.problems or script.opaque or script.fork_bombs)
         if self.blocks:
-            return Findings(verdict="block", fired=_gravest_first(self.blocks), understood=understood)
+            return Findings(verdict="block", fired=gravest_first(self.blocks), understood=understood)
         asks = self.asks or self.unknown or not understood
         return Findings(
             verdict="ask" if asks else "allow",
-            fired=_gravest_first(self.asks),
-            unknown=_gravest_first(self.unknown),
+            fired=gravest_first(self.asks),
+            unknown=gravest_first(self.unknown),
             allowed=tuple(self.allows),
             understood=understood,
         )
 
 
-def _gravest_first(found: list[Finding]) -> tuple[Finding, ...]:
+def gravest_first(found: list[Finding]) -> tuple[Finding, ...]:
+    """The findings in the order in which people are told of them."""
     return tuple(sorted(found, key=_gravity)) if len(found) > 1 else tuple(found)
 
 
-def _gravity(finding: Finding) -> tuple[int, bool, bool]:
-    """What is told first: the most severe, of these what runs code of others, and what stays within the folder last."""
+def _gravity(finding: Finding) -> tuple[int, bool, bool, bool]:
+    """What is told first: the most severe, of these what runs code of others; what stays within the folder comes late,
+    and last what is only guessed of a program that no rule knows."""
     rule, reach = finding.rule, finding.reach
     others_code = rule.key.startswith("remote_code.") or rule.key == "python.remote_code"
-    return -_RANKS[rule.severity], not others_code, reach is not None and reach.inside
+    return -_RANKS[rule.severity], not others_code, unknown_names(rule), reach is not None and reach.inside
 
 
 def _asking(rule: Rule, seen: Seen) -> Finding:

@@ -9,7 +9,7 @@ from importlib.resources import files
 import msgspec
 
 from signoff.policy import windows_daily as daily
-from signoff.policy.findings import Finding, Findings
+from signoff.policy.findings import Finding, Findings, gravest_first
 from signoff.policy.findings import find as find_in
 from signoff.policy.floors import Hit
 from signoff.policy.path_classes import CLASSES
@@ -375,7 +375,7 @@ def findings(
     )
     if others.verdict == "block" or not asking:
         return others
-    return msgspec.structs.replace(others, verdict="ask", unknown=(*asking, *others.unknown))
+    return msgspec.structs.replace(others, verdict="ask", unknown=gravest_first([*asking, *others.unknown]))
 
 
 def _assigned(words: list[str]) -> list[str]:

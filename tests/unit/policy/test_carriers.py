@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.tables import every
 
+from signoff.policy import JudgeContext, judge
 from signoff.policy.shell import UNKNOWN, Code, Script, carriers, embedded
 from signoff.policy.shell import read_shell as read_in_time
 from signoff.policy.shell.carriers import code_variables, table
@@ -319,3 +320,20 @@ def test_of_more_texts_than_are_taken_one_is_not_known() -> None:
 @given(st.from_regex(embedded._PLAIN_SED, fullmatch=True))
 def test_a_plain_script_of_sed_runs_nothing(text: str) -> None:
     assert list(embedded._Sed(text).run()) == []
+
+
+DOES_MORE = [
+    "rvm uninstall 2.7", "spack uninstall -y zlib", "n rm 18", "pueue remove 1", "pueue kill", "ray job delete x",
+    "husky uninstall", "rke2 etcd-snapshot prune", "msbuild remove x", "multilog purge",
+]  # fmt: skip
+
+
+@every("command", DOES_MORE)
+def test_a_carrier_may_do_other_things_than_carry(command: str) -> None:
+    """What such a program itself does is asked for as it is of any program that no rule knows."""
+    assert "unknown.verb" in judge("command", command, JudgeContext(kind="chat", attended=True)).rule_keys
+
+
+def test_an_option_before_the_subcommand_does_not_hide_what_is_carried() -> None:
+    commands = read_shell("pueue -c x add rm -r x").commands
+    assert INNER in [command.text for command in commands]

@@ -3,9 +3,10 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.tables import every
 
 from signoff.policy import JudgeContext, judge
-from signoff.policy.shell import UNKNOWN, Script, line, plain, read_shell
+from signoff.policy.shell import UNKNOWN, Script, line, plain, read_shell, zsh
 from signoff.policy.shell.machine import MAX_DEEP_LOOPS
 
 HOME = "/home/ana"
@@ -331,6 +332,54 @@ def test_what_zsh_reads_otherwise_is_not_understood_inside_a_text_either(text: s
 
 def test_an_array_that_no_command_is_made_of_means_the_same_to_zsh() -> None:
     assert not read("zsh -c 'files=(a b); ls $files'").problems
+
+
+@every(
+    "text",
+    [
+        "path=($path ~/bin); which node", "a=(); a+=($f)", 'a=(1); git commit -m "foo; $a"',
+        "a=(1); [[ $b || $c ]] && ls", "a=(1); if [[ -n $b && $c ]]; then ls; fi",
+    ],
+)  # fmt: skip
+def test_a_variable_of_zsh_that_names_no_command(text: str) -> None:
+    assert not read(f"zsh -c '{text}'").problems
+
+
+@every(
+    "text",
+    [
+        "x=(rm -rf src); ($x)", "x=(rm -rf src); echo \"a'b\"; $x; echo \"c\"", 'x=(rm -rf src); echo [[ a || $x ]]',
+        "x=(rm -rf src); [[ a ]] || $x", 'x=(rm -rf src); echo "$(echo "a"; $x; echo "b")"',
+        'x=(rm -rf src); echo \\"; $x; echo \\"',
+    ],
+)  # fmt: skip
+def test_a_variable_of_zsh_that_may_name_one(text: str) -> None:
+    assert zsh.reads_otherwise(text)
+
+
+TMUX_RUNS = [
+    ("'#(date) %H:%M'", ["date"]),
+    ("'#(uptime) | #(date)'", ["uptime", "date"]),
+    ("'build (#(git branch))'", ["git branch"]),
+    ("'#(date)#[fg=red] {a}=b/c'", ["date"]),
+    ("'#(ls $(pwd)) |'", ["pwd", f"ls {UNKNOWN}"]),
+]
+
+
+@every("text, runs", TMUX_RUNS)
+def test_each_command_in_a_text_of_tmux_ends_with_its_bracket(text: str, runs: list[str]) -> None:
+    script = read(f"tmux set -g status-right {text}")
+    assert not script.problems
+    assert [command.text for command in script.commands[1:]] == runs
+
+
+@every(
+    "text",
+    ["'#(cat <<E)#(rm x)'", "'#(ls \\\\)#(rm x)'", "'#(echo #(rm x))'", "'#(ls #)#(rm x)'", "'#(cat <<E #)#(rm x)'"],
+)
+def test_where_one_may_reach_into_another_it_is_not_understood(text: str) -> None:
+    script = read(f"tmux set -g status-right {text}")
+    assert script.problems or script.opaque
 
 
 @pytest.mark.parametrize("text", ["alias x run; x it", "csh -c 'alias x run; x it'", "fish -c 'alias x \"run\"; x it'"])

@@ -115,6 +115,13 @@ def test_more_files_than_are_looked_at_are_asked_for() -> None:
         "`x` and 1,001 files in one change are more than are looked at, so each change of it is asked for.",
     )
     assert judged_by(off, FileWrite(path="x", diff=diff.partition("--- a/1000")[0])).verdict == "allow"
+    manual = Profile(approvals=ApprovalSettings(protect_instructions=False))
+    for profile in (off, manual):
+        told = judged_by(profile, FileWrite(path="x", diff=diff))
+        assert (told.severity, told.description) == ("high", "changes x, one of more files than are looked at")
+    assert told.rule_keys == ("file.many",)
+    keys = judged_by(manual, FileWrite(path="x", diff=f"+++ b/../.ssh/authorized_keys\n{diff}")).rule_keys
+    assert keys == ("file.ssh_material", "file.secret_file", "file.many")
 
 
 def test_the_profile_says_what_is_allowed_forbidden_and_unknown() -> None:

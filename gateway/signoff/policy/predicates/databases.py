@@ -169,6 +169,8 @@ _NODE_READS = frozenset(
     | {"compactionstats", "proxyhistograms", "tablehistograms", "getendpoints", "listsnapshots", "statusgossip"}
 )
 """What `nodetool` reports."""
+_KAFKA_CHANGES = re.compile(r"--(?:a(?!ll-|t-)|cr|del|r)")
+"""How options of Kafka's tools begin that change something; they may be shortened."""
 
 
 def _admin_reads(seen: Seen) -> bool:
@@ -198,8 +200,8 @@ def _admin_reads(seen: Seen) -> bool:
         "list",
     }
     if seen.name.startswith("kafka-"):
-        return seen.has("--list", "--describe") and not seen.has("--delete", "--create", "--alter", "--reset-offsets")
-    if seen.name == "nodetool" and _NODE_READS.intersection(seen.texts):
+        return seen.has("--list", "--describe") and not any(map(_KAFKA_CHANGES.match, seen.flags))
+    if seen.name == "nodetool" and seen.texts[:1] and seen.texts[0] in _NODE_READS:
         return True
     return (bool(seen.texts) and (seen.texts[0] in reads or " ".join(seen.texts[:2]) in reads)) or seen.has(
         "--version", "--help", "-V"

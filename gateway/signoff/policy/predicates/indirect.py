@@ -18,8 +18,11 @@ def _packs_with_program(seen: Seen) -> bool:
 
 
 def _zip_runs(seen: Seen) -> bool:
-    """`zip -T -TT COMMAND`, also joined to it: what tests the archive."""
-    return any(word.text.startswith(("-TT", "--unzip-command")) for _place, word in seen.dashed)
+    """`zip -T -TT COMMAND`, also joined to it, and `--unzip-command`, also shortened: what tests the archive."""
+    return any(_TESTER.match(word.text) for _place, word in seen.dashed)
+
+
+_TESTER = re.compile(r"--un|-\w*TT")
 
 
 def _make_is_redirected(seen: Seen) -> bool:

@@ -161,16 +161,22 @@ def _plain_php(text: str) -> bool:
 
 
 _RUBY_PATTERN = re.compile(
-    r"(?:(?<![\w$@.:])(?:if|unless|and|or|not|while|until|when)\b\s*|[(,!~]\s*)(?P<of>/(?:[^/\\\n]|\\.)*/[imxo]*)"
+    r"(?:(?<![\w$@.:])(?:if|unless|and|or|not|while|until|when)\b\s*"
+    r"|(?<![$?:.])(?:[(,~]|(?<!\w)!)\s*)(?P<of>/(?:[^/\\\n\"';]|\\.)*/[imxo]*)"
 )
-"""A pattern where nothing can be divided: its words are no names."""
+"""A pattern where nothing can be divided: its words are no names. One with a quote in it may begin within a text."""
+
+
+_RUBY_LITERAL = re.compile(r"%[\WqQwWiIrs]")
+"""A text that may begin without a quote, in which a slash begins nothing: `%[~/]`."""
 
 
 def _plain_ruby(text: str) -> bool:
     if _RUBY_RUNS.search(text):
         return False
-    bare = _RUBY_PATTERN.sub(lambda match: match.group()[: match.start("of") - match.start()] + "0", text)
-    return _only_names(bare, _HARMLESS["ruby"], sigils="$@")
+    if _RUBY_LITERAL.search(text) is None:
+        text = _RUBY_PATTERN.sub(lambda match: match.group()[: match.start("of") - match.start()] + "0", text)
+    return _only_names(text, _HARMLESS["ruby"], sigils="$@")
 
 
 def _plain_other(language: str) -> Callable[[str], bool]:
@@ -238,13 +244,45 @@ _TEXT_TOOLS = frozenset({"awk", "sed", "vi", "escape", "tcl", "m4", "mlr"})
 _SCRIPTING = frozenset(_PLAIN) | {"tcl"}
 
 
-_AWK_LOADS = re.compile(r"@\s*+(?:(?:load|include)\b|\w+\s*+\()")
-"""Parts that awk loads, and functions whose name only a variable tells (`@f("x")`)."""
+_AWK_LOADS = re.compile(r"@\s*+(?:load|include)\b")
+_AWK_CALLS = re.compile(r"@\s*+\w++\s*+\(")
+"""Functions whose name only a variable tells (`@f("x")`)."""
+_AWK_TEXT = re.compile(r'"(?:[^"\\\n]|\\.)*"|#[^\n]*')
+_AWK_PATTERN = re.compile(r"/(?:[^/\\\n\[]|\\.)*/")
+_NO_OPERAND = frozenset("~!(,{;&|}")
+"""Signs of awk behind which nothing can be divided, so a slash begins a pattern."""
+
+
+def _awk_without_texts(text: str) -> str:
+    """The code without its texts, comments and patterns, as far as it is certain which slash begins one."""
+    kept, at = "", 0
+    for match in _AWK_MARK.finditer(text):
+        if match.start() < at:
+            continue
+        kept += text[at : match.start()]
+        at = match.start()
+        before = kept.rstrip()[-1:]
+        form = _AWK_PATTERN if match.group() == "/" else _AWK_TEXT
+        found = form.match(text, at) if form is _AWK_TEXT or not before or before in _NO_OPERAND else None
+        if found is None:
+            break
+        kept, at = f"{kept}0", found.end()
+    return kept + text[at:]
+
+
+_AWK_MARK = re.compile(r'["#/]')
+
+
+def _awk_loads(text: str) -> bool:
+    if _has(_AWK_LOADS, text):
+        return True
+    calls = _AWK_CALLS.search(text) is not None
+    return calls and (len(text) > MAX_CHARS or _AWK_CALLS.search(_awk_without_texts(text)) is not None)
 
 
 @lru_cache(maxsize=1024)
 def _starts_programs(language: str, text: str) -> bool:
-    return bool(shell_texts(language, text)) or (language == "awk" and _has(_AWK_LOADS, text))
+    return bool(shell_texts(language, text)) or (language == "awk" and _awk_loads(text))
 
 
 def _code_starts_programs(seen: Seen) -> bool:
@@ -287,12 +325,15 @@ _FILE_NAMES = {
 }
 _AWK_HOME = re.compile(r'ENVIRON\s*\[\s*"HOME"\s*\]\s*"')
 _SED_COMMAND = re.compile(r"(?:^|[;\n}/\d$])[gpIiMm\d]*\s*\Z")
+_MLR_STATEMENT_ENDS = re.compile(r"[;{}]")
 _SED_COMMAND_CHARS = 32
 """So far before its letter a command of sed is looked for; where more stands between, it counts as one."""
 
 
 def _is_name(code: Code, match: re.Match[str]) -> bool:
     """Whether what was found is a file name: to sed only behind a command, not within the text of one."""
+    if code.language == "mlr":  # it opens no file but to write it: `tee > "x" . $y`
+        return ">" in _MLR_STATEMENT_ENDS.split(match.string[: match.start()])[-1]
     before = code.text[max(0, match.start() - _SED_COMMAND_CHARS) : match.start()]
     return code.language != "sed" or _SED_COMMAND.search(before) is not None
 

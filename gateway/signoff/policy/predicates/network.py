@@ -200,12 +200,23 @@ def _network_tool_reads(seen: Seen) -> bool:
             verbs[0] in {"show", "status", "list", "s", "monitor", "wifi"} and "connect" not in seen.texts
         )
     if seen.name in {"tc", "bridge", "iw"}:
-        return len(seen.texts) < 2 or not {"show", "list", "ls", "info", "link", "get"}.isdisjoint(seen.texts[1:3])
+        return _link_tool_reads(seen)
     if seen.name in {"networksetup", "scutil"}:
         return not words or words[0].startswith(
             ("-get", "-list", "-print", "--get", "--dns", "--proxy", "--nwi", "-version", "-show")
         )
     return not words or words[0] in _NETWORK_READS
+
+
+_LINK_READS = frozenset({"show", "list", "ls", "info", "link", "get"})
+
+
+def _link_tool_reads(seen: Seen) -> bool:
+    """`tc qdisc show`, `iw dev NAME info`; what is done stands at one place, and names may be the same words."""
+    if seen.name != "iw" and any(word.text.lstrip("-").startswith(("b", "force")) for _place, word in seen.dashed):
+        return False  # from a file
+    at = 2 if seen.name == "iw" and seen.texts[:1] and seen.texts[0] in {"dev", "phy", "wdev"} else 1
+    return len(seen.texts) <= at or seen.texts[at] in _LINK_READS
 
 
 def _scans_others(seen: Seen) -> bool:

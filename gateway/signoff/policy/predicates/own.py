@@ -146,8 +146,15 @@ def _power_only_reads(seen: Seen) -> bool:
 
 
 def _kernel_tool_reads(seen: Seen) -> bool:
-    """`bpftool prog list`."""
-    return seen.name == "bpftool" and (len(seen.texts) < 2 or seen.texts[1] in {"list", "show", "dump", "help"})
+    """`bpftool prog list`; not what comes from a file (`-B FILE`), and no dump into one."""
+    if seen.name != "bpftool" or any(_BATCH.match(word.text) for _place, word in seen.dashed):
+        return False
+    if len(seen.texts) > 2 and seen.texts[1] == "dump":
+        return not any("file".startswith(text) for text in seen.texts[2:])
+    return len(seen.texts) < 2 or seen.texts[1] in {"list", "show", "dump", "help"}
+
+
+_BATCH = re.compile(r"--b|-\w*B")
 
 
 PREDICATES: dict[str, Callable[[Seen], bool]] = {

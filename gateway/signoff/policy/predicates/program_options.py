@@ -143,7 +143,14 @@ _CODE_FILES = option_names(
 
 def _code_is_stream(seen: Seen) -> bool:
     """What a runner, an editor or an interpreter runs comes from a substitution or a descriptor: no file holds it."""
-    return _code_option_is_stream(seen) or any(_is_named_stream(word) for word in seen.operands[:3])
+    one = seen.name == "rscript" or (seen.name == "java" and _names_archive(seen))
+    return _code_option_is_stream(seen) or any(_is_named_stream(word) for word in seen.operands[: 1 if one else 3])
+
+
+def _names_archive(seen: Seen) -> bool:
+    """`java -jar FILE`: what follows are the words of the program in it."""
+    first = seen.given.operands[0][0] if seen.operands else 0
+    return any(word.text == "-jar" and place < first for place, word in seen.dashed)
 
 
 def _code_option_is_stream(seen: Seen) -> bool:

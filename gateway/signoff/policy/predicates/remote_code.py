@@ -120,14 +120,19 @@ def _copies_of_programs(script: Script) -> frozenset[str]:
         if program_name_of(command) not in _COPIERS:
             continue
         texts = [word.text for word in command.own_words[1:] if word.text[:1] != "-"]
-        if len(texts) >= 2 and any(map(_may_be_installed, texts[:-1])):
+        looked_up = _LOOKS_UP.search(command.source) is not None or starts(script, _FINDERS)
+        if len(texts) >= 2 and any(_may_be_installed(text, looked_up) for text in texts[:-1]):
             found.add(absolute(texts[-1], command.cwd))
     return frozenset(found)
 
 
-def _may_be_installed(path: str) -> bool:
-    """A file in a folder of programs, or one that is only known then, as in `cp "$(which rm)" x`."""
-    return not path.strip(UNKNOWN) or (path[:1] == "/" and is_installed(path, None))
+_LOOKS_UP = re.compile(r"\$\(|`")
+_FINDERS = frozenset({"which", "gwhich", "command", "type", "whence", "where", "whereis"})
+
+
+def _may_be_installed(path: str, looked_up: bool) -> bool:
+    """A file in a folder of programs, or one that the text has looked up, as in `cp "$(which rm)" x`."""
+    return (looked_up and not path.strip(UNKNOWN)) or (path[:1] == "/" and is_installed(path, None))
 
 
 _COPIERS = frozenset({"cp", "gcp", "ln", "gln", "mv", "gmv", "install", "ginstall"})

@@ -132,7 +132,7 @@ _INSTRUCTIONS: dict[str, tuple[str, ...]] = {
 def _instructed_here(seen: Seen) -> bool:
     """A tool that runs what a file says, in a text that writes this file and whose commands nobody has read."""
     written = _made(seen.script)
-    if not written:
+    if not written or _only_tells(seen):
         return False
     if seen.name.rpartition("/")[2] in {"make", "gmake", "just", "task", "rake"}:
         named = values_of(seen, ("-f", "--file", "--makefile", "--justfile", "--taskfile", "--rakefile"))
@@ -142,6 +142,8 @@ def _instructed_here(seen: Seen) -> bool:
         return any(_beside(name, folder, seen) in written for name in _names(seen) for folder in (*folders, Word(".")))
     if seen.name == "cmake" and any(absolute(word.text, seen.cwd) in written for word in values_of(seen, ("-P", "-C"))):
         return True
+    if seen.name == "wrk":
+        return any(absolute(word.text, seen.cwd) in written for word in values_of(seen, ("-s", "--script")))
     if seen.name in _COMPILES:
         verb = seen.texts[0] if seen.texts else ""
         files = seen.operands if verb in _RUNS or seen.name in _COMPILES_AT_ONCE else []
@@ -154,6 +156,17 @@ def _instructed_here(seen: Seen) -> bool:
     return any(_beside(name, Word("."), seen) in written for name in _names(seen))
 
 
+def _only_tells(seen: Seen) -> bool:
+    """`cmake --version`, and what pre-commit does to its file or to the hooks, as long as no command follows."""
+    texts = [word.text for word in seen.words[1:]]
+    if len(texts) != 1:
+        return False
+    if seen.name == "pre-commit" and texts[0] in {"install", "validate-config"}:
+        return texts[0] != "install" or seen.command is seen.script.commands[-1]
+    return texts[0] in {"--version", "--help"} or (texts[0] == "-v" and seen.name in _TELLS_VERSION)
+
+
+_TELLS_VERSION = frozenset({"mvn", "gradle", "gradlew", "./gradlew", "bundle"})
 _COMPILES_AT_ONCE = frozenset({"java", "swift", "runhaskell", "runghc", "escript"})
 _COMPILES = _COMPILES_AT_ONCE | {"go", "zig", "dart", "crystal", "nim", "v"}
 """What compiles the source file that it is given and runs it; no rule has read what is in it."""

@@ -121,9 +121,12 @@ def _first(given: Given) -> Iterable[Value]:
 
 
 def _bytes(given: Given) -> Iterable[Value]:
-    """`bytes([114, 109])`; of a text, the text."""
+    """`bytes([114, 109])`; of a text, the text. The items of a list with a name may have been others since."""
+    named = any(isinstance(part, ast.Name) for item in given.node.args for part in ast.walk(item))
     for value in given.at(0) or ANYTHING:
-        if isinstance(value, Seq):
+        if isinstance(value, Seq) and named:
+            yield UNKNOWN
+        elif isinstance(value, Seq):
             codes = [chr(item) if isinstance(item, int) and 0 <= item < 256 else UNKNOWN for item in value.items]
             yield "".join(codes) + (UNKNOWN if value.loose else "")
         else:
@@ -364,7 +367,6 @@ _FOLDS: dict[str, Callable[[Given], Iterable[Value]]] = {
     "str": _text,
     "os.fspath": _text,
     "bytes": _bytes,
-    "bytearray": _bytes,
     "str.encode": lambda given: [given.of],
     "str.decode": lambda given: [given.of],
     "str.join": _join,

@@ -135,10 +135,37 @@ def behind(text: str, patterns: tuple[str, ...]) -> str | None:
         at = folded.find(tail, len(head)) if star else 0
         if at >= 0:
             start = at + len(tail) if star else len(head)
+            if tail == "#(":
+                return _jobs(text[start:])
             return _within(text[start:]) if pattern[-1] in "( " else text[start:]
     return None
 
 
+_PLAIN_JOB = re.compile(r"[\w ./:%+,-]*")
+"""A command that cannot reach into one that stands on the next line."""
+
+
+def _jobs(text: str) -> str:
+    """The commands of a text of tmux (`#(date) | #(uptime)`) from behind the first `#(`, each on a line of its own."""
+    first, *others = text.split("#(")
+    if not others:
+        return _to_other_half(first)
+    jobs = [each.partition(")") for each in (first, *others)]
+    plain = all(bracket and _PLAIN_JOB.fullmatch(job) for job, bracket, _following in jobs)
+    return "\n".join(job for job, _bracket, _following in jobs) if plain else f"{UNKNOWN}\n{text}"
+
+
+def _to_other_half(text: str) -> str:
+    """The text up to the bracket that closes one before it, as tmux counts them: whatever is quoted."""
+    depth = 1
+    for match in _BRACKET.finditer(text):
+        depth += 1 if match.group() == "(" else -1
+        if not depth:
+            return text[: match.start()]
+    return text
+
+
+_BRACKET = re.compile(r"[()]")
 _NO_MORE = re.compile(r"[\w\s%+.,-]*")
 """What may follow a bracket and is no other command."""
 

@@ -16,7 +16,7 @@ _OTHERWISE = re.compile(
 
 
 _ARRAY = re.compile(r"(?:^|[\s;&|({}])\w{1,64}\+?=\(")
-_VARIABLE_RUN = re.compile(r"(?:^|[;&|({}]|\b(?:then|do|else|command|exec|eval|sudo)\b)\s*+\$\{?\w", re.M)
+_VARIABLE_RUN = re.compile(r"(?:^|[;&|{}]|(?<!=)\(|\b(?:then|do|else|command|exec|eval|sudo)\b)[^\S\n]*+\$\{?\w", re.M)
 """A command that a variable names: of an array, `$x` is every word of it."""
 
 
@@ -24,4 +24,18 @@ def reads_otherwise(text: str) -> bool:
     """Whether something in the text may mean something else to zsh."""
     if _OTHERWISE.search(text) is not None:
         return True
-    return "=(" in text and _ARRAY.search(text) is not None and _VARIABLE_RUN.search(text) is not None
+    if "=(" not in text or _ARRAY.search(text) is None or _VARIABLE_RUN.search(text) is None:
+        return False
+    if _ODD_QUOTES.search(text) is None:
+        text = _TEST.sub("q", _TEXT.sub("q", text))
+    return _VARIABLE_RUN.search(text) is not None
+
+
+_ODD_QUOTES = re.compile(r"['\\`#]|\$[({]|<<")
+"""Signs with which it is not certain that a text goes from one `"` to the next."""
+_TEXT = re.compile(r'"[^"]*"')
+_TEST = re.compile(
+    r"(?:(?<=[;&|\n])|\A|(?<!\S)(?:if|while|until|then|do|else)\s)[ \t]*+"
+    r"\[\[\s[^\[\];&|\n]*+(?:(?:&&|\|\|)[^\[\];&|\n]*+)*+\]\]"
+)
+"""`[[ $a || $b ]]` where a command may stand."""

@@ -312,16 +312,10 @@ class Commands:
         def ruled(row: ApprovalRequest, by: Actor) -> Ruling:
             return self._broker.ruled_for(row, self._broker.ruling(profile, choice, by, reason=reason))
 
-        def change(tx: Tx) -> Answered:
-            all_of = AllOf(
-                profile=profile,
-                place=message.destination,
-                before=message.order,
-                written=self._written(message, tx.now),
-            )
-            return answering_all.answer_all(tx, all_of=all_of, may=may, ruled=ruled)
-
-        answered = await self._store.transact(change, bulk=True)
+        change = partial(answering_all.answer_all, may=may, ruled=ruled)
+        answered = await self._store.transact(
+            partial(self._seen_by, change=change, profile=profile, message=message), bulk=True
+        )
         self._dispatcher.wake()
         look = await self._desk.look(asked)
         if not answered.lines:
@@ -330,6 +324,12 @@ class Commands:
         if isinstance(typed, Deny) and typed.cut:
             return replace(listing, foot=(*listing.foot, t("tap.done.reason_too_long", count=typed.cut)))
         return listing
+
+    def _seen_by(self, tx: Tx, *, change: Callable[..., Answered], profile: str, message: Message) -> Answered:
+        """Do it to what whoever wrote the message had seen by then."""
+        written = self._written(message, tx.now)
+        all_of = AllOf(profile=profile, place=message.destination, before=message.order, written=written)
+        return change(tx, all_of=all_of)
 
     def _written(self, message: Message, now: datetime) -> datetime | None:
         """When it was written, by the store's time, which is `now`; None for just now. How long ago that is, the
